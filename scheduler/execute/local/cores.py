@@ -1,0 +1,26 @@
+"""Spreads attempts over the cores of this machine."""
+
+import os
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+
+from scheduler.execute.base import FINISHED
+from scheduler.execute.local.records import CorruptRecordError
+from scheduler.execute.local.status import read_status
+
+
+def choose_cores(active: Path, count: int) -> list[int]:
+    """Return `count` cores that the fewest attempts use, all of them where there are no more.
+
+    Two attempts that start at the same moment may choose the same ones: that costs speed only.
+    """
+    mine = sorted(os.sched_getaffinity(0))
+    uses = Counter(dict.fromkeys(mine, 0))
+    for folder in active.iterdir():
+        with suppress(CorruptRecordError, OSError):
+            status = read_status(folder)
+            if status is not None and status.phase not in FINISHED:
+                uses.update(status.cores)
+    ordered = sorted(mine, key=lambda core: (uses[core], core))
+    return sorted(ordered[: max(1, count)])

@@ -1,0 +1,271 @@
+"""The portal's side of the local executor: starts supervisors, and reads what they say.
+
+    FOLDER/lock                 held for a moment by whoever starts, settles or forgets
+    FOLDER/active/KEY/          spec.json status.json evict.json output.log lock
+    FOLDER/ended/KEY/           the same, once forgotten, without the spec
+    FOLDER/work/UID/            the job's work folder; its attempts share it
+
+KEY is uid.attempt. An attempt's lock is passed on from bind() to its supervisor, which holds it for
+life: it is free only where there is no supervisor, whatever became of process ids in between.
+"""
+
+import fcntl
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from scheduler.execute.base import (
+    FINISHED,
+    Binding,
+    ExecutorRejectedError,
+    ExecutorSettings,
+    ExecutorUnavailableError,
+    LogChunk,
+    Observation,
+    Phase,
+)
+from scheduler.execute.local import procfs
+from scheduler.execute.local.environment import DEFAULT_PATH
+from scheduler.execute.local.launch import launch_supervisor
+from scheduler.execute.local.records import CorruptRecordError, write_record
+from scheduler.execute.local.spec import (
+    EVICT,
+    LOCK,
+    OUTPUT,
+    SPEC,
+    STATUS,
+    Spec,
+    check_binding,
+    key_of,
+    parse_key,
+    read_spec,
+)
+from scheduler.execute.local.status import Status, read_status
+from scheduler.execute.local.users import job_user
+from scheduler.execute.local.work import prepare_work, work_root
+
+LOG_CAP_BYTES = 64 * 1024 * 1024
+SETTLE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class LocalExecutor:
+    """Runs jobs as processes of this machine.
+
+    Attributes:
+        folder: where state is kept.
+        log_cap_bytes: of each attempt's output.
+        run_as: a user's name, None for the default of `job_user`.
+        path: PATH of the jobs.
+    """
+
+    folder: Path
+    log_cap_bytes: int = LOG_CAP_BYTES
+    run_as: str | None = None
+    path: str = DEFAULT_PATH
+
+    @classmethod
+    def of(cls, settings: ExecutorSettings) -> Self:
+        """Return the executor that the settings describe; see `build`."""
+        known = {"folder", "log_cap_bytes", "run_as", "path"}
+        unknown = set(settings.options) - known
+        if unknown:
+            raise ExecutorRejectedError(f"unknown option {min(unknown)!r}")
+        options = dict(settings.options)
+        folder = options.pop("folder", None)
+        if not isinstance(folder, str | Path):
+            raise ExecutorRejectedError("the local executor needs the option 'folder'")
+        executor = cls(Path(folder).absolute(), **options)  # type: ignore[arg-type]
+        for part in ("active", "ended"):
+            (executor.folder / part).mkdir(mode=0o700, parents=True, exist_ok=True)
+        return executor
+
+    def bind(self, binding: Binding, /) -> None:
+        """Start the attempt under a supervisor of its own; see Executor."""
+        check_binding(binding)
+        key = key_of(binding.uid, binding.attempt)
+        user = job_user(binding.uid, self.run_as)
+        with self._steps(), self._only_one():
+            if self._folder("ended", key).exists():
+                return
+            folder = self._folder("active", key)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if not (folder / SPEC).exists():
+                work = prepare_work(work_root(self.folder, user), binding.uid, user)
+                spec = Spec(binding, work, user, self.log_cap_bytes, self.path)
+                write_record(folder / SPEC, spec.to_record())
+            self._launch_if_free(folder)
+
+    def evict(self, uid: str, attempt: int, /, *, grace_s: float, reason: str) -> None:
+        """Leave the wish in the attempt's folder, where its supervisor looks; see Executor."""
+        folder = self._folder("active", key_of(uid, attempt))
+        with self._steps():
+            if not (folder / SPEC).exists():
+                return
+            write_record(folder / EVICT, {"grace_s": grace_s, "reason": reason})
+
+    def observe(self, /, *, now_s: float) -> Sequence[Observation]:
+        """Return all attempts, and settle those whose supervisor is gone; see Executor."""
+        with self._steps():
+            keys = sorted(each.name for each in (self.folder / "active").iterdir())
+            found = [self._observe_one(key, now_s) for key in keys]
+        return [each for each in found if each is not None]
+
+    def forget(self, uid: str, attempt: int, /) -> None:
+        """Move the attempt out of sight; its log stays; see Executor."""
+        key = key_of(uid, attempt)
+        folder = self._folder("active", key)
+        with self._steps(), self._only_one():
+            if not folder.exists():
+                return
+            lock = _take(folder)
+            if lock is None:
+                return  # it still runs: the caller is early, and will see it again
+            os.close(lock)
+            folder.rename(self._folder("ended", key))
+            # It holds the job's variables, secrets among them.
+            (self._folder("ended", key) / SPEC).unlink(missing_ok=True)
+
+    def log(self, uid: str, attempt: int, /, *, since: int, limit: int) -> LogChunk:
+        """Return a piece of the kept output; see Executor."""
+        key = key_of(uid, attempt)
+        since, limit = max(0, since), max(0, limit)
+        with self._steps():
+            for part in ("active", "ended"):
+                folder = self._folder(part, key)
+                if (folder / OUTPUT).exists():
+                    return _read_log(folder, since, limit)
+        return LogChunk(b"", 0, 0)
+
+    def _folder(self, part: str, key: str) -> Path:
+        return self.folder / part / key
+
+    def _observe_one(self, key: str, now_s: float) -> Observation | None:
+        parsed = parse_key(key)
+        folder = self._folder("active", key)
+        if parsed is None or not (folder / SPEC).exists():
+            return None  # not ours, or a bind that died before it promised anything
+        status = _status_or_none(folder)
+        if status is not None and status.phase in FINISHED:
+            return status.observed(*parsed)
+        with self._only_one():
+            lock = _take(folder) if folder.exists() else None
+        if lock is None:
+            status = status or Status(Phase.STARTING, 0, "")
+            return status.observed(*parsed)
+        try:
+            return self._without_supervisor(folder, lock, now_s).observed(*parsed)
+        finally:
+            os.close(lock)
+
+    def _without_supervisor(self, folder: Path, lock: int, now_s: float) -> Status:
+        """Settle an attempt that nobody supervises, whose lock is ours now."""
+        if not (folder / STATUS).exists():
+            launch_supervisor(folder, lock)
+            return Status(Phase.STARTING, 0, "")
+        status = _status_or_none(folder)
+        if status is not None and status.phase in FINISHED:
+            return status
+        left = _end_leftovers(folder)
+        lost = status or Status(Phase.LOST, 0, "")
+        lost.phase, lost.reason, lost.finished_s = Phase.LOST, "supervisor_lost", now_s
+        lost.message = _lost_message(lost.boot_id, left)
+        lost.cpu_frac = lost.memory_mib = None
+        write_record(folder / STATUS, lost.to_record())
+        return lost
+
+    def _launch_if_free(self, folder: Path) -> None:
+        lock = _take(folder)
+        if lock is None:
+            return
+        try:
+            if not (folder / STATUS).exists():
+                launch_supervisor(folder, lock)
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _only_one(self) -> Iterator[None]:
+        """Let one process at a time start, settle or forget."""
+        descriptor = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextmanager
+    def _steps(self) -> Iterator[None]:
+        """Turn what the file system says into our own errors."""
+        try:
+            yield
+        except OSError as exc:
+            what = exc.strerror or str(exc)
+            raise ExecutorUnavailableError(f"the state of local jobs: {what}") from exc
+
+
+def _take(folder: Path) -> int | None:
+    """Return a descriptor that holds the attempt's lock, None where its supervisor has it."""
+    descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def _status_or_none(folder: Path) -> Status | None:
+    try:
+        return read_status(folder)
+    except CorruptRecordError:
+        return None
+
+
+def _read_log(folder: Path, since: int, limit: int) -> LogChunk:
+    status = _status_or_none(folder)
+    with (folder / OUTPUT).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        start = min(since, size)
+        data = os.pread(file.fileno(), min(limit, size - start), start)
+    return LogChunk(data, start, size, truncated=bool(status and status.log_truncated))
+
+
+def _end_leftovers(folder: Path) -> int:
+    """Kill what is left of an attempt without supervisor; return how many processes remain."""
+    until_s = time.monotonic() + SETTLE_S
+    left = _leftovers(folder)
+    while left and time.monotonic() < until_s:
+        procfs.send(left, signal.SIGKILL)
+        time.sleep(0.02)
+        left = _leftovers(folder)
+    return len(left)
+
+
+def _leftovers(folder: Path) -> list[int]:
+    """Return processes by their own user where they have one, else by the mark they were given."""
+    parsed = parse_key(folder.name)
+    if parsed is None:
+        return []
+    marks = (f"KILTER_JOB_ID={parsed[0]}".encode(), f"KILTER_ATTEMPT={parsed[1]}".encode())
+    found = set(procfs.marked(marks))
+    try:
+        user = read_spec(folder).user
+    except CorruptRecordError:
+        user = None
+    if user and user.private:
+        found.update(procfs.owned_by(user.uid))
+    return sorted(found)
+
+
+def _lost_message(boot: str, left: int) -> str:
+    cause = "The job's supervisor ended without a word"
+    if boot and boot != procfs.boot_id():
+        cause = "The machine was started anew while the job ran"
+    end = f"{left} of its processes could not be ended." if left else "What was left was ended."
+    return f"{cause}, so how the job ended is not known. {end}"

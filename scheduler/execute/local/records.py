@@ -1,0 +1,77 @@
+"""Small JSON files, written so that a reader sees the old one or the new one."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+PAD_BYTES = 4096
+
+
+class CorruptRecordError(Exception):
+    """The file is there and is not the JSON object that it should be."""
+
+
+def write_record(path: Path, value: Mapping[str, object]) -> None:
+    """Replace `path` by `value` in one step, on disk before it is seen, mode 600.
+
+    On a full disk an existing file of the same size is overwritten in place: that needs no new
+    block on most file systems, and a torn read is told from a whole one by its JSON.
+
+    Raises:
+        OSError: it could not be written either way.
+    """
+    raw = json.dumps(value, ensure_ascii=True).encode().ljust(PAD_BYTES)
+    # One writer a file, except evict: a name of each process keeps two of those apart.
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        _write_whole(fresh, raw)
+        fresh.replace(path)
+    except OSError:
+        fresh.unlink(missing_ok=True)
+        _overwrite(path, raw)
+
+
+def read_record(path: Path) -> dict[str, Any] | None:
+    """Return the object in `path`, None where there is no such file.
+
+    Raises:
+        CorruptRecordError: not JSON, or not an object.
+        OSError: it can't be read.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (ValueError, RecursionError) as exc:
+        raise CorruptRecordError(f"{path.name} is not JSON") from exc
+    if not isinstance(value, dict):
+        raise CorruptRecordError(f"{path.name} is not an object")
+    return value
+
+
+def write_all(descriptor: int, data: bytes) -> None:
+    """Write all of `data`, however many calls it takes."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _write_whole(path: Path, raw: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        write_all(descriptor, raw)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _overwrite(path: Path, raw: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        if os.fstat(descriptor).st_size != len(raw):
+            raise OSError(28, "No space left on device", str(path))
+        write_all(descriptor, raw)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,283 @@
+"""The supervisor of one attempt: a process of its own, which outlives the portal.
+
+It holds the attempt's lock for its whole life, starts the replicas, keeps their output, watches
+limits, and writes status.json. Nothing is decided by the wall clock, which may step back.
+
+    python -m scheduler.execute.local.supervisor FOLDER
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from scheduler.execute.base import Phase
+from scheduler.execute.local import procfs, spawn
+from scheduler.execute.local.cores import choose_cores
+from scheduler.execute.local.output import Output
+from scheduler.execute.local.records import CorruptRecordError, read_record, write_record
+from scheduler.execute.local.spec import EVICT, OUTPUT, STATUS, Spec, read_spec
+from scheduler.execute.local.status import Status, Verdict, exit_code_of, verdict_of_exit
+from scheduler.execute.local.usage import Meter, resident_mib
+
+TICK_S = 0.25
+PUBLISH_EVERY_S = 2.0
+READ_BYTES = 65536
+READS_A_TURN = 16
+STUCK_AFTER_S = 30.0
+"""After SIGKILL only a process inside the kernel (state D) can be left; we do not wait for ever."""
+
+
+class Supervisor:
+    """Runs one attempt from start to end."""
+
+    def __init__(self, folder: Path, spec: Spec, *, wall_s: Callable[[], float]) -> None:
+        """Prepare; nothing is started yet.
+
+        Args:
+            folder: the attempt's.
+            spec: what to run.
+            wall_s: the wall clock, for times that people read.
+        """
+        self._folder = folder
+        self._spec = spec
+        self._wall_s = wall_s
+        self._status = Status(Phase.STARTING, os.getpid(), procfs.boot_id())
+        self._selector = selectors.DefaultSelector()
+        self._running: dict[int, int] = {}
+        self._verdict: Verdict | None = None
+        self._kill_at_s = float("inf")
+        self._deadline_s = float("inf")
+        self._told_to_stop = False
+        self._unsaved = False
+        self._published_s = float("-inf")
+        self._meter = Meter(now_s=time.monotonic())
+        many = len(spec.binding.replicas) > 1
+        self._output = Output(folder / OUTPUT, cap_bytes=spec.log_cap_bytes, prefixed=many)
+
+    def run(self) -> None:
+        """Start all replicas, wait for the end of everything below us, and say how it ended."""
+        self._publish()
+        self._listen_to_signals()
+        self._read_eviction()
+        if self._verdict is None:
+            self._start()
+        while self._turn():
+            pass
+        self._drain()
+        self._finish()
+
+    def stop(self) -> None:
+        """End the attempt because this machine, or somebody on it, stops the supervisor."""
+        self._told_to_stop = True
+
+    def _start(self) -> None:
+        spec = self._spec
+        try:
+            self._status.cores = choose_cores(self._folder.parent, spawn.wanted_cores(spec))
+            argv = spawn.argv_of(spec)
+            for each in spec.binding.replicas:
+                started = spawn.start_replica(spec, each, argv, self._status.cores)
+                self._running[started.pid] = started.index
+                self._selector.register(started.pipe, selectors.EVENT_READ, started.index)
+        except (OSError, subprocess.SubprocessError) as exc:
+            message = f"The job could not be started: {exc}."
+            self._end(Verdict(Phase.FAILED, "start_failed", message), grace_s=0.0)
+            return
+        self._deadline_s = time.monotonic() + spec.binding.time_limit_s
+        self._status.phase = Phase.RUNNING
+        self._status.started_s = self._wall_s()
+        self._publish()
+
+    def _turn(self) -> bool:
+        """Do one round of everything; return whether there is more to wait for."""
+        self._read_output(TICK_S)
+        self._reap()
+        now_s = time.monotonic()
+        below = procfs.descendants(os.getpid())
+        self._measure(below, now_s)
+        self._check(now_s)
+        if not self._running and self._verdict is None:
+            self._end(Verdict(Phase.SUCCEEDED, "", "", 0), grace_s=0.0)
+        if now_s >= self._kill_at_s:
+            self._kill(below)
+        if now_s - self._published_s >= PUBLISH_EVERY_S:
+            self._output.flush()
+            self._publish()
+        stuck = now_s > self._kill_at_s + STUCK_AFTER_S
+        return not stuck and bool(self._running or below or self._verdict is None)
+
+    def _check(self, now_s: float) -> None:
+        limits = self._spec.binding
+        if now_s >= self._deadline_s:
+            message = f"The job reached its time limit of {limits.time_limit_s:g} s."
+            verdict = Verdict(Phase.TIMED_OUT, "time_limit", message)
+            self._end(verdict, grace_s=limits.grace_s)
+        if self._told_to_stop:
+            message = "The job's supervisor was told to stop, as when a machine shuts down."
+            self._end(Verdict(Phase.LOST, "node_lost", message), grace_s=min(limits.grace_s, 5.0))
+        self._read_eviction()
+
+    def _read_eviction(self) -> None:
+        try:
+            record = read_record(self._folder / EVICT)
+        except (CorruptRecordError, OSError):
+            record = {}
+        if record is None:
+            return
+        grace = record.get("grace_s")
+        grace_s = float(grace) if isinstance(grace, int | float) else self._spec.binding.grace_s
+        why = record.get("reason")
+        message = f"The job was ended on request ({why})." if why else "The job was ended."
+        self._end(Verdict(Phase.CANCELLED, "cancelled", message), grace_s=grace_s)
+
+    def _end(self, verdict: Verdict, *, grace_s: float) -> None:
+        """Let the first verdict stand; a later one can only make the end come sooner."""
+        at_s = time.monotonic() + max(0.0, grace_s)
+        if self._verdict is None:
+            self._verdict = verdict
+            self._kill_at_s = at_s
+            below = [each.pid for each in procfs.descendants(os.getpid())]
+            procfs.send(below, signal.SIGTERM)
+            procfs.send(below, signal.SIGCONT)
+        self._kill_at_s = min(self._kill_at_s, at_s)
+
+    def _kill(self, below: list[procfs.Process]) -> None:
+        procfs.send([each.pid for each in below], signal.SIGKILL)
+        user = self._spec.user
+        if user and user.private:
+            procfs.send(procfs.owned_by(user.uid), signal.SIGKILL)
+
+    def _measure(self, below: list[procfs.Process], now_s: float) -> None:
+        self._meter.update(below, now_s=now_s)
+        limit_mib = self._spec.binding.memory_mib * len(self._spec.binding.replicas)
+        used_mib = resident_mib(below, limit_mib=limit_mib)
+        self._status.cpu_frac = self._meter.cpu_frac
+        self._status.memory_mib = used_mib
+        if used_mib > limit_mib:
+            message = f"The job used {used_mib} MiB of memory; its limit is {limit_mib} MiB."
+            self._end(Verdict(Phase.FAILED, "memory_limit", message), grace_s=0.0)
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, wait_status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            replica = self._running.pop(pid, None)
+            if replica is not None:
+                self._replica_ended(replica, exit_code_of(wait_status))
+
+    def _replica_ended(self, replica: int, code: int) -> None:
+        self._status.exit_codes[str(replica)] = code
+        many = len(self._spec.binding.replicas) > 1
+        if code == 0:
+            return
+        if self._status.exit_code is None:
+            self._status.exit_code = code
+        grace_s = self._spec.binding.grace_s if self._running else 0.0
+        self._end(verdict_of_exit(replica, code, of_many=many), grace_s=grace_s)
+
+    def _read_output(self, timeout_s: float) -> None:
+        for key, _ in self._selector.select(timeout_s):
+            if key.data is None:
+                os.read(key.fd, READ_BYTES)
+                continue
+            for _ in range(READS_A_TURN):
+                if not self._read_once(key.fd, key.data):
+                    break
+
+    def _read_once(self, pipe: int, replica: int) -> bool:
+        try:
+            data = os.read(pipe, READ_BYTES)
+        except BlockingIOError:
+            return False
+        if data:
+            self._output.write(replica, data)
+            return True
+        self._selector.unregister(pipe)
+        os.close(pipe)
+        return False
+
+    def _drain(self) -> None:
+        """Read what stands in the pipes; a stranger that holds one open can't delay us long."""
+        until_s = time.monotonic() + 2.0
+        while len(self._selector.get_map()) > 1 and time.monotonic() < until_s:
+            self._read_output(0.1)
+        self._output.close()
+
+    def _finish(self) -> None:
+        verdict = self._verdict or Verdict(Phase.LOST, "supervisor_lost", "")
+        status = self._status
+        left = procfs.descendants(os.getpid())
+        status.phase, status.reason, status.message = verdict.phase, verdict.reason, verdict.message
+        if left:
+            status.message += f" {len(left)} of its processes could not be ended."
+        if status.exit_code is None:
+            status.exit_code = verdict.exit_code
+        status.finished_s = self._wall_s()
+        status.cpu_frac = status.memory_mib = None
+        self._publish()
+        while self._unsaved and self._folder.is_dir():
+            # Nobody else knows how it ended: wait for room on the disk.
+            time.sleep(1.0)
+            self._publish()
+
+    def _publish(self) -> None:
+        self._published_s = time.monotonic()
+        self._status.log_truncated = self._output.truncated
+        self._status.log_error = self._output.error
+        try:
+            write_record(self._folder / STATUS, self._status.to_record())
+        except OSError:
+            self._unsaved = True
+        else:
+            self._unsaved = False
+
+    def _listen_to_signals(self) -> None:
+        read_end, write_end = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        self._selector.register(read_end, selectors.EVENT_READ, None)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.stop())
+        for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+
+
+def supervise(folder: Path, *, wall_s: Callable[[], float]) -> None:
+    """Run the attempt in `folder`, unless it was begun before."""
+    if (folder / STATUS).exists():
+        return
+    spawn.become_subreaper()
+    try:
+        spec = read_spec(folder)
+    except (CorruptRecordError, OSError) as exc:
+        status = Status(Phase.FAILED, os.getpid(), procfs.boot_id(), reason="start_failed")
+        status.message = f"The job could not be started: {exc}."
+        status.finished_s = wall_s()
+        write_record(folder / STATUS, status.to_record())
+        return
+    Supervisor(folder, spec, wall_s=wall_s).run()
+
+
+def main(arguments: list[str]) -> int:
+    """Run as a process; return its exit code."""
+    folder = Path(arguments[0]).resolve(strict=True)
+    os.chdir("/")
+    os.umask(0o077)
+    with suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+    # Only the process's edge reads the wall clock.
+    supervise(folder, wall_s=time.time)  # noqa: TID251
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

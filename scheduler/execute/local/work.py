@@ -1,0 +1,47 @@
+"""Work folders of jobs: where their processes start, and what they leave."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from scheduler.execute.base import ExecutorRejectedError
+from scheduler.execute.local.users import JobUser
+
+SHARED_ROOT = Path("/var/tmp")  # noqa: S108 - checked below to be ours
+
+
+def work_root(folder: Path, user: JobUser | None) -> Path:
+    """Return where work folders lie.
+
+    Below the state folder, unless jobs have users of their own and can't pass through to it: a
+    portal's data folder lets nobody else in, and has to stay so.
+    """
+    if user is None or all(_lets_through(parent) for parent in [folder, *folder.parents]):
+        return folder / "work"
+    name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
+    return SHARED_ROOT / f"kilter-{os.geteuid()}-{name}"
+
+
+def prepare_work(root: Path, job_uid: str, user: JobUser | None) -> Path:
+    """Return the job's work folder, made where it is missing; `job_uid` is a checked UUID.
+
+    Raises:
+        ExecutorRejectedError: somebody else made the folder that we would use.
+        OSError: it can't be made.
+    """
+    root.mkdir(mode=0o711, exist_ok=True)
+    found = os.lstat(root)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise ExecutorRejectedError(f"{root} belongs to somebody else")
+    if user is not None:
+        root.chmod(0o711)
+    work = root / job_uid
+    work.mkdir(mode=0o700, exist_ok=True)
+    if user is not None and os.lstat(work).st_uid == os.geteuid():
+        os.chown(work, user.uid, user.gid, follow_symlinks=False)
+    return work
+
+
+def _lets_through(folder: Path) -> bool:
+    return bool(folder.stat().st_mode & stat.S_IXOTH)
