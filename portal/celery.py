@@ -1,0 +1,61 @@
+"""The Celery application and every schedule, in one place."""
+
+import os
+
+from celery import Celery
+from kombu import Queue
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+
+from django.conf import settings
+
+app = Celery("kilter")
+app.conf.update(
+    broker_url=settings.CELERY_BROKER_URL,
+    task_ignore_result=True,
+    task_acks_late=True,
+    task_reject_on_worker_lost=True,
+    task_default_queue="default",
+    task_queues=(Queue("cycle"), Queue("default")),
+    task_routes={
+        "scheduler.tasks.run_cycle": {"queue": "cycle"},
+        "scheduler.tasks.observe": {"queue": "cycle"},
+    },
+    task_time_limit=120,
+    task_soft_time_limit=90,
+    worker_prefetch_multiplier=1,
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=True,
+    broker_transport_options={"visibility_timeout": 300},
+    timezone="UTC",
+    beat_schedule={
+        "cycles": {
+            "task": "scheduler.tasks.pulse_cycles",
+            "schedule": settings.CYCLE_TIMER_S,
+            "options": {"expires": settings.CYCLE_TIMER_S},
+        },
+        "observe": {
+            "task": "scheduler.tasks.pulse_observe",
+            "schedule": 1.0,
+            "options": {"expires": 1.0},
+        },
+        "sample": {
+            "task": "telemetry.tasks.sample_all",
+            "schedule": settings.SAMPLE_S,
+            "options": {"expires": settings.SAMPLE_S},
+        },
+        "rollup": {
+            "task": "telemetry.tasks.roll_up",
+            "schedule": 60.0,
+            "options": {"expires": 60.0},
+        },
+        "retention": {"task": "telemetry.tasks.retain", "schedule": 3600.0},
+        "tidy": {"task": "scheduler.tasks.tidy", "schedule": 3600.0},
+        "demo": {
+            "task": "scheduler.tasks.demo_arrivals",
+            "schedule": 5.0,
+            "options": {"expires": 5.0},
+        },
+    },
+)
+app.autodiscover_tasks(["telemetry", "scheduler"])

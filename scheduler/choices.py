@@ -1,0 +1,62 @@
+"""Kinds and states of jobs, and the only moves between states."""
+
+from django.db.models import TextChoices
+from django.utils.translation import gettext_lazy as _
+
+
+class JobKind(TextChoices):
+    """What a job is for."""
+
+    TRAINING = "training", _("training")
+    INFERENCE = "inference", _("inference")
+    BATCH = "batch", _("batch")
+    NOTEBOOK = "notebook", _("notebook")
+
+
+class JobState(TextChoices):
+    """Where a job stands."""
+
+    AWAITING_APPROVAL = "awaiting_approval", _("awaiting approval")
+    QUEUED = "queued", _("queued")
+    STARTING = "starting", _("starting")
+    RUNNING = "running", _("running")
+    SUCCEEDED = "succeeded", _("succeeded")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+    TIMED_OUT = "timed_out", _("timed out")
+    PREEMPTED = "preempted", _("preempted")
+
+
+_S = JobState
+_ENDS = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED, _S.TIMED_OUT})
+
+TRANSITIONS: dict[JobState, frozenset[JobState]] = {
+    _S.AWAITING_APPROVAL: frozenset({_S.QUEUED, _S.CANCELLED}),
+    _S.QUEUED: frozenset({_S.STARTING, _S.CANCELLED, _S.FAILED}),
+    _S.STARTING: _ENDS | {_S.RUNNING, _S.QUEUED, _S.PREEMPTED},
+    _S.RUNNING: _ENDS | {_S.QUEUED, _S.PREEMPTED},
+    _S.PREEMPTED: frozenset({_S.QUEUED, _S.CANCELLED}),
+    _S.SUCCEEDED: frozenset(),
+    _S.FAILED: frozenset(),
+    _S.CANCELLED: frozenset(),
+    _S.TIMED_OUT: frozenset(),
+}
+
+FINAL_STATES = _ENDS
+WAITING_STATES = frozenset({_S.AWAITING_APPROVAL, _S.QUEUED, _S.PREEMPTED})
+HOLDING_STATES = frozenset({_S.STARTING, _S.RUNNING})
+
+
+class Verb(TextChoices):
+    """What an intent asks of an executor."""
+
+    BIND = "bind", _("start")
+    EVICT = "evict", _("stop")
+
+
+class IntentState(TextChoices):
+    """Whether the executor has been told."""
+
+    PENDING = "pending", _("pending")
+    DONE = "done", _("done")
+    FAILED = "failed", _("failed")

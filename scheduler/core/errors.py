@@ -1,0 +1,13 @@
+"""What the engine raises. Each says what was wrong with which value."""
+
+
+class EngineError(Exception):
+    """Base of all errors of the pure engine."""
+
+
+class InvalidSnapshotError(EngineError):
+    """The snapshot contradicts itself (shapes disagree, a negative amount, a tree with a cycle)."""
+
+
+class InvalidPlanError(EngineError):
+    """A plan breaks an invariant; the verifier names it."""

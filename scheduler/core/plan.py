@@ -1,0 +1,85 @@
+"""What a decision says: who starts where, who waits and why."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from scheduler.core.reasons import Pending
+from scheduler.core.snapshot import ReplicaPlacement
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start one job now.
+
+    Attributes:
+        uid: the job.
+        replicas: one placement per replica, replicas_min <= count <= replicas_max.
+        flavor: the accelerator flavor of all replicas, "" for CPU-only.
+        score: score of the placement, higher is better; for display.
+        priority_parts: the parts of the job's order, e.g. {"age": 12.5}; their sum is its priority.
+    """
+
+    uid: str
+    replicas: tuple[ReplicaPlacement, ...]
+    flavor: str
+    score: float = 0.0
+    priority_parts: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FairShareRow:
+    """One tenant's standing for one flavor, in the flavor's milli-units.
+
+    Attributes:
+        entitled: its nominal quota.
+        fair: its fair share now, the surplus divided among those who ask.
+        allocated: what it holds.
+        requested: what it holds and waits for.
+    """
+
+    tenant: str
+    flavor: str
+    entitled: int
+    fair: int
+    allocated: int
+    requested: int
+
+
+@dataclass(frozen=True, slots=True)
+class SolverReport:
+    """How the plan was found.
+
+    Attributes:
+        strategy: that answered.
+        asked: strategy that was asked; another one where it fell back.
+        status: optimal, feasible, rules_kept, timeout, error or not_needed.
+        objective: value of the plan under the policy's objective; None for rules alone.
+        objective_rules: value of the rules plan under the same objective.
+        gap_frac: relative gap to the solver's bound; None where no bound is known.
+        wall_s: seconds that the strategy measured through the clock it was given; 0 = none given.
+        note: why it fell back, in a few words.
+    """
+
+    strategy: str
+    asked: str
+    status: str
+    objective: float | None = None
+    objective_rules: float | None = None
+    gap_frac: float | None = None
+    wall_s: float = 0.0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The answer of one cycle.
+
+    Every job of `Snapshot.pending` is in exactly one of `starts` and `pending`.
+    """
+
+    cluster: str
+    now_s: float
+    starts: tuple[Start, ...]
+    pending: tuple[Pending, ...]
+    fair_shares: tuple[FairShareRow, ...]
+    solver: SolverReport

@@ -1,0 +1,202 @@
+"""The frozen world that a decision is made on.
+
+All sequences are tuples in a stable order, all tables numpy arrays that are read-only. Nothing here
+reaches a database, a clock or a socket.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.core.resources import ReplicaShape
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorSpec:
+    """One accelerator model of the fleet.
+
+    Attributes:
+        name: slug of the flavor, as in the catalogue.
+        compute_units: CU of one device (TFLOPS of dense FP16); None where unknown, never zero.
+        memory_mib: memory of one device in MiB.
+        power_w: board power in watts; None where unknown.
+    """
+
+    name: str
+    compute_units: float | None
+    memory_mib: int
+    power_w: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """Nodes and devices of one cluster as arrays.
+
+    Free amounts are what is left after every placement that holds something, whatever the health.
+
+    Attributes:
+        node_names: (nodes,) unique names, sorted.
+        node_cpu_milli, node_memory_mib: (nodes,) capacity.
+        node_cpu_free_milli, node_memory_free_mib: (nodes,) free; negative where a node shrank.
+        node_ready: (nodes,) reachable, and neither cordoned nor drained: may take new work.
+        node_note: (nodes,) why a node is not ready ("" where it is): cordoned, draining, unknown.
+        node_taints: (nodes,) taint keys that a job must tolerate.
+        node_labels: (nodes,) labels.
+        device_uids: (devices,) unique ids; devices are sorted by (node, index on the node).
+        device_node: (devices,) index of the node, ascending.
+        device_flavor: (devices,) index into `flavors`.
+        device_free_milli: (devices,) 0..1000 thousandths not held.
+        device_free_memory_mib: (devices,) device memory not held.
+        device_memory_mib: (devices,) device memory.
+        device_healthy: (devices,) may take new work.
+        device_link_group: (devices,) NVLink or HCCS island on the node, -1 = none known.
+        flavors: the accelerator models that occur, sorted by name.
+    """
+
+    node_names: tuple[str, ...]
+    node_cpu_milli: IntArray
+    node_memory_mib: IntArray
+    node_cpu_free_milli: IntArray
+    node_memory_free_mib: IntArray
+    node_ready: BoolArray
+    node_note: tuple[str, ...]
+    node_taints: tuple[frozenset[str], ...]
+    node_labels: tuple[Mapping[str, str], ...]
+    device_uids: tuple[str, ...]
+    device_node: IntArray
+    device_flavor: IntArray
+    device_free_milli: IntArray
+    device_free_memory_mib: IntArray
+    device_memory_mib: IntArray
+    device_healthy: BoolArray
+    device_link_group: IntArray
+    flavors: tuple[FlavorSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """A job as the engine sees it.
+
+    Attributes:
+        uid: unique id, the last key of every order.
+        tenant: slug of the tenant that is charged.
+        kind: training, inference, batch or notebook.
+        shape: what each replica takes.
+        replicas_min, replicas_max: gang size; equal where the job is not elastic.
+        flavors: accelerator flavors allowed, in order of preference; () = any.
+        priority: value of the priority class, higher first.
+        preemptible: may be evicted for others.
+        time_limit_s: walltime in seconds, > 0.
+        submitted_s: epoch seconds.
+        tolerations: taint keys that the job tolerates.
+        hold: why it may not start whatever is free ("" = it may): on_hold, awaiting_approval, ...
+        not_before_s: back-off after a failed start, epoch seconds; 0 = none.
+        min_throughput: QoS, least normalised throughput in 0..1 that the user accepts; 0 = any.
+    """
+
+    uid: str
+    tenant: str
+    kind: str
+    shape: ReplicaShape
+    replicas_min: int
+    replicas_max: int
+    flavors: tuple[str, ...]
+    priority: int
+    preemptible: bool
+    time_limit_s: float
+    submitted_s: float
+    tolerations: frozenset[str] = frozenset()
+    hold: str = ""
+    not_before_s: float = 0.0
+    min_throughput: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaPlacement:
+    """Where one replica is: a node and the devices on it.
+
+    Attributes:
+        node: index into `Fleet.node_names`.
+        devices: indices into `Fleet.device_uids`, all on that node; () for a CPU-only replica.
+        gpu_milli: thousandths held of each device.
+        gpu_memory_mib: device memory held of each device.
+    """
+
+    node: int
+    devices: tuple[int, ...]
+    gpu_milli: int
+    gpu_memory_mib: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that holds its placement, starting or running."""
+
+    spec: JobSpec
+    replicas: tuple[ReplicaPlacement, ...]
+    started_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaLine:
+    """Quota of one tenant for one flavor: milli-devices, or milli-cores for flavor `cpu`.
+
+    Attributes:
+        nominal: what the tenant owns.
+        borrowing_limit: most that it may take above nominal; None = no limit.
+        lending_limit: most of its own that others may take; None = all.
+    """
+
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TenantNode:
+    """One tenant of the tree.
+
+    Attributes:
+        slug: unique name.
+        parent: slug of the parent, None for a root.
+        fair_weight: weight in the division of the surplus, >= 0.
+        quotas: flavor -> line; a flavor that no tenant of the whole tree names is not limited,
+            one that others name and this tenant does not is not this tenant's to use.
+    """
+
+    slug: str
+    parent: str | None
+    fair_weight: float
+    quotas: Mapping[str, QuotaLine]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that one decision may look at.
+
+    Attributes:
+        cluster: slug.
+        now_s: epoch seconds of the freeze.
+        fleet: nodes and devices.
+        pending: jobs that wait, any order.
+        running: jobs that hold a placement.
+        tenants: the tree, parents before children.
+        usage_decayed: tenant -> decayed usage as a fraction of capacity, >= 0.
+        start_error: (P50, P90) factors on a planned wait, from the observed error of time limits;
+            (1, 1) = time limits are taken at their word.
+    """
+
+    cluster: str
+    now_s: float
+    fleet: Fleet
+    pending: tuple[JobSpec, ...]
+    running: tuple[RunningJob, ...]
+    tenants: tuple[TenantNode, ...]
+    usage_decayed: Mapping[str, float] = field(default_factory=dict)
+    start_error: tuple[float, float] = (1.0, 1.0)

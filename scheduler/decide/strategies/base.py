@@ -1,0 +1,22 @@
+"""The contract of a strategy and the visible table of those that exist."""
+
+from typing import Protocol
+
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import Snapshot
+
+
+class Strategy(Protocol):
+    """Turns a snapshot into a plan; pure, deterministic for a given seed."""
+
+    def __call__(
+        self, snapshot: Snapshot, policy: Policy, /, *, now_s: float, budget_s: float
+    ) -> Plan: ...
+
+
+STRATEGIES: dict[str, str] = {
+    "rules": "scheduler.decide.strategies.rules.decide",
+    "optimising": "scheduler.decide.strategies.optimising.decide",
+}
+"""Key -> import path, loaded on first use."""
