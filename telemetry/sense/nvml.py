@@ -1,0 +1,301 @@
+"""NVIDIA devices of this machine, by NVML through `pynvml`.
+
+How a call is bounded: a driver whose GPU fell off the bus can block inside the kernel for minutes,
+and nothing in this process can interrupt that. So one thread asks and the caller waits `timeout_s`
+at most; while the thread is stuck nobody starts a second one, and the devices known before are
+reported as unknown.
+
+When the library is opened: once, kept open between calls, because opening it on a machine without
+the persistence daemon wakes and initialises every GPU (seconds each). It is closed and opened again
+after a call that met an error of the driver, and every `REOPEN_CALLS` calls to notice devices that
+came or went. A device that was there and is not listed any more is reported as lost: somebody's
+job may still hold it.
+"""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from telemetry.sense.base import DeviceReading
+from telemetry.sense.nvml_links import link_groups
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+MIB: Final = 1024 * 1024
+TIMEOUT_S: Final = 3.0
+REOPEN_CALLS: Final = 60
+NO_DRIVER: Final = "no NVIDIA driver"
+
+Devices = tuple[DeviceReading, ...]
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the thread brings back; `done` is set last."""
+
+    done: threading.Event
+    devices: Devices = ()
+    note: str = ""
+    error: BaseException | None = None
+
+
+class NvmlReader:
+    """Reads the NVIDIA devices of one machine, again and again.
+
+    Args:
+        node: name of the node, for the uid of a device that never told its own.
+        timeout_s: a call returns after this long at the latest.
+    """
+
+    def __init__(self, node: str, *, timeout_s: float = TIMEOUT_S) -> None:
+        self._session = _Session(node)
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._running: _Answer | None = None
+        self._known: Devices = ()
+
+    def read(self) -> tuple[Devices, str]:
+        """Return the devices, and why nothing more is known ("" where all is).
+
+        No driver is a note, not an error. Safe to call from several threads.
+        """
+        with self._lock:
+            answer = self._running or self._start()
+            if not answer.done.wait(self._timeout_s):
+                self._running = answer
+                note = f"the NVIDIA driver did not answer within {self._timeout_s:g} s"
+                return _unknown(self._known, note), note
+            self._running = None
+        if answer.error is not None:
+            raise answer.error
+        devices = _with_missing(answer.devices, self._known, answer.note)
+        self._known = devices
+        return devices, answer.note
+
+    def _start(self) -> _Answer:
+        answer = _Answer(threading.Event())
+
+        def ask() -> None:
+            try:
+                answer.devices, answer.note = self._session.read()
+            except BaseException as exc:  # noqa: BLE001 carried to the caller, who raises it
+                answer.error = exc
+            finally:
+                answer.done.set()
+
+        threading.Thread(target=ask, name="nvml", daemon=True).start()
+        return answer
+
+
+class _Session:
+    """An open library. Only ever used by one thread at a time."""
+
+    def __init__(self, node: str) -> None:
+        self._node = node
+        self._calls = 0
+        self._open = False
+        self._links: dict[int, int] = {}
+
+    def read(self) -> tuple[Devices, str]:
+        try:
+            import pynvml  # noqa: PLC0415 only the function that asks a vendor imports its client
+        except ImportError:
+            return (), "the package nvidia-ml-py is not installed"
+        self._calls += 1
+        if self._calls % REOPEN_CALLS == 0:
+            self._close(pynvml)
+        try:
+            self._ensure_open(pynvml)
+            count = pynvml.nvmlDeviceGetCount()
+        except pynvml.NVMLError as exc:
+            self._close(pynvml)
+            return (), _why_closed(pynvml, exc)
+        devices = [device for index in range(count) for device in self._device(pynvml, index)]
+        if any(device.health == "lost" for device in devices):
+            self._close(pynvml)
+        return tuple(devices), ""
+
+    def _ensure_open(self, nvml: "ModuleType") -> None:
+        if not self._open:
+            nvml.nvmlInit()
+            self._open = True
+            self._links = link_groups(nvml)
+
+    def _close(self, nvml: "ModuleType") -> None:
+        if self._open:
+            self._open = False
+            _ask(nvml, nvml.nvmlShutdown)
+
+    def _device(self, nvml: "ModuleType", index: int) -> list[DeviceReading]:
+        """Return the device and its MIG slices; a lost one as far as it is known."""
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            uid = _text(nvml.nvmlDeviceGetUUID(handle))
+        except nvml.NVMLError as exc:
+            return [self._unanswering(nvml, index, exc)]
+        model = _text(_ask(nvml, nvml.nvmlDeviceGetName, handle) or "")
+        device = replace(
+            _measure(nvml, handle, uid, index), model=model, link_group=self._links.get(index, -1)
+        )
+        return [device, *_slices(nvml, handle, device)]
+
+    def _unanswering(self, nvml: "ModuleType", index: int, exc: Exception) -> DeviceReading:
+        lost = getattr(exc, "value", None) == nvml.NVML_ERROR_GPU_IS_LOST
+        return DeviceReading(
+            uid=f"{self._node}/nvidia/{index}",
+            index=index,
+            vendor="nvidia",
+            model="",
+            memory_mib=None,
+            health="lost" if lost else "unknown",
+            health_note=str(exc),
+        )
+
+
+def _measure(nvml: "ModuleType", handle: Any, uid: str, index: int) -> DeviceReading:
+    """Return what one device or MIG slice says now; what the driver can't say is None."""
+    memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    rates = _ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
+    milliwatts = _ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)
+    celsius = _ask(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU)
+    health, note = _health(nvml, handle)
+    return DeviceReading(
+        uid=uid,
+        index=index,
+        vendor="nvidia",
+        model="",
+        memory_mib=None if memory is None else int(memory.total) // MIB,
+        health=health,
+        health_note=note,
+        utilised_frac=None if rates is None else min(int(rates.gpu) / 100, 1.0),
+        memory_used_mib=None if memory is None else int(memory.used) // MIB,
+        power_w=None if milliwatts is None else milliwatts / 1000,
+        temperature_c=None if celsius is None else float(celsius),
+        process_ids=_processes(nvml, handle),
+    )
+
+
+def _health(nvml: "ModuleType", handle: Any) -> tuple[str, str]:
+    """Return health and why: lost where the driver says so, unhealthy where memory wore out."""
+    try:
+        _, _, pending, failed = nvml.nvmlDeviceGetRemappedRows(handle)
+    except nvml.NVMLError as exc:
+        lost = exc.value == nvml.NVML_ERROR_GPU_IS_LOST
+        return ("lost", str(exc)) if lost else ("healthy", "")
+    if failed:
+        return "unhealthy", "remapping of worn-out memory rows failed"
+    return "healthy", "a reset is needed to remap memory rows" if pending else ""
+
+
+def _processes(nvml: "ModuleType", handle: Any) -> tuple[int, ...]:
+    for name in (
+        "nvmlDeviceGetComputeRunningProcesses_v3",
+        "nvmlDeviceGetComputeRunningProcesses_v2",
+    ):
+        found = _ask(nvml, getattr(nvml, name), handle)
+        if found is not None:
+            return tuple(sorted({int(process.pid) for process in found}))
+    return ()
+
+
+def _slices(nvml: "ModuleType", handle: Any, parent: DeviceReading) -> list[DeviceReading]:
+    """Return the MIG devices of a GPU, none where MIG is off or the driver does not know it."""
+    mode = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    if not mode or mode[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+        return []
+    found = []
+    for number in range(_ask(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0):
+        mig = _ask(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)
+        uid = None if mig is None else _ask(nvml, nvml.nvmlDeviceGetUUID, mig)
+        if uid is None:
+            continue
+        found.append(
+            replace(
+                _measure(nvml, mig, _text(uid), number),
+                model=parent.model,
+                mig_profile=_profile(nvml, mig),
+                parent_uid=parent.uid,
+                link_group=parent.link_group,
+            )
+        )
+    return found
+
+
+def _profile(nvml: "ModuleType", mig: Any) -> str:
+    """Return such as `1g.10gb`: from the slice's name, by its attributes where that has none."""
+    name = _text(_ask(nvml, nvml.nvmlDeviceGetName, mig) or "")
+    _, found, profile = name.partition(" MIG ")
+    if found:
+        return profile.strip()
+    attributes = _ask(nvml, nvml.nvmlDeviceGetAttributes, mig)
+    if attributes is None:
+        return "unknown"
+    gib = -(-int(attributes.memorySizeMB) // 1024)
+    return f"{attributes.gpuInstanceSliceCount}g.{gib}gb"
+
+
+def _ask(nvml: "ModuleType", function: Callable[..., Any], *arguments: Any) -> Any:
+    """Return what the driver says, None where it can't (old driver, unsupported, lost)."""
+    try:
+        return function(*arguments)
+    except (nvml.NVMLError, UnicodeDecodeError):
+        return None
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+
+
+def _why_closed(nvml: "ModuleType", exc: Any) -> str:
+    absent = (nvml.NVML_ERROR_LIBRARY_NOT_FOUND, nvml.NVML_ERROR_DRIVER_NOT_LOADED)
+    return NO_DRIVER if exc.value in absent else f"the NVIDIA driver can't be used: {exc}"
+
+
+def _unknown(devices: Sequence[DeviceReading], note: str) -> Devices:
+    """Return the devices as known before, with nothing measured."""
+    return tuple(
+        replace(
+            device,
+            health="unknown",
+            health_note=note,
+            utilised_frac=None,
+            memory_used_mib=None,
+            power_w=None,
+            temperature_c=None,
+            process_ids=(),
+        )
+        for device in devices
+    )
+
+
+def _with_missing(now: Devices, before: Devices, note: str) -> Devices:
+    """Return the devices of now; one that told its uid before keeps it, one that left is lost."""
+    if note:
+        return _unknown(before, note)
+    physical = {device.index: device for device in before if not device.parent_uid}
+    told = [_remembered(device, physical.get(device.index)) for device in now]
+    seen = {device.uid for device in told}
+    gone = [
+        device for device in physical.values() if device.uid not in seen and _told_its_uid(device)
+    ]
+    lost = [
+        replace(device, health="lost")
+        for device in _unknown(gone, "the driver does not list it any more")
+    ]
+    return (*told, *lost)
+
+
+def _remembered(device: DeviceReading, before: DeviceReading | None) -> DeviceReading:
+    if device.model or before is None or device.parent_uid:
+        return device
+    return replace(
+        _unknown([before], device.health_note)[0],
+        health=device.health,
+        health_note=device.health_note,
+    )
+
+
+def _told_its_uid(device: DeviceReading) -> bool:
+    return bool(device.model)
