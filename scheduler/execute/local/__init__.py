@@ -9,7 +9,10 @@ def build(settings: ExecutorSettings) -> Executor:
     Args:
         settings: options are `folder` (where state is kept; needed), `log_cap_bytes` (of each
             attempt, 64 MiB by default), `run_as` (a user's name; by default, where we are root, a
-            user id of its own for each job) and `path` (PATH of the jobs).
+            user id of its own for each job), `path` (PATH of the jobs), `shown` (folders
+            that every job may read though they lie in closed ones) and `work` (where their
+            work folders lie; by default below `folder`, or in /var/tmp where jobs of other users
+            can't pass through to it).
 
     Raises:
         ExecutorRejectedError: an option is wrong, or this is not Linux.

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from scheduler.execute.base import FINISHED
-from scheduler.execute.local.records import CorruptRecordError
 from scheduler.execute.local.status import read_status
+from scheduler.execute.records import CorruptRecordError
 
 
 def choose_cores(active: Path, count: int) -> list[int]:

@@ -31,8 +31,8 @@ from scheduler.execute.base import (
 )
 from scheduler.execute.local import procfs
 from scheduler.execute.local.environment import DEFAULT_PATH
+from scheduler.execute.local.exposure import interpreter_folders
 from scheduler.execute.local.launch import launch_supervisor
-from scheduler.execute.local.records import CorruptRecordError, write_record
 from scheduler.execute.local.spec import (
     EVICT,
     LOCK,
@@ -41,13 +41,12 @@ from scheduler.execute.local.spec import (
     STATUS,
     Spec,
     check_binding,
-    key_of,
-    parse_key,
     read_spec,
 )
 from scheduler.execute.local.status import Status, read_status
 from scheduler.execute.local.users import job_user
 from scheduler.execute.local.work import prepare_work, work_root
+from scheduler.execute.records import CorruptRecordError, key_of, parse_key, write_record
 
 LOG_CAP_BYTES = 64 * 1024 * 1024
 SETTLE_S = 5.0
@@ -62,17 +61,21 @@ class LocalExecutor:
         log_cap_bytes: of each attempt's output.
         run_as: a user's name, None for the default of `job_user`.
         path: PATH of the jobs.
+        work: where the jobs' work folders lie, None for the default of `work_root`.
+        shown: folders that every job may read, closed ones above them notwithstanding.
     """
 
     folder: Path
     log_cap_bytes: int = LOG_CAP_BYTES
     run_as: str | None = None
     path: str = DEFAULT_PATH
+    work: Path | None = None
+    shown: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, settings: ExecutorSettings) -> Self:
         """Return the executor that the settings describe; see `build`."""
-        known = {"folder", "log_cap_bytes", "run_as", "path"}
+        known = {"folder", "log_cap_bytes", "run_as", "path", "work", "shown"}
         unknown = set(settings.options) - known
         if unknown:
             raise ExecutorRejectedError(f"unknown option {min(unknown)!r}")
@@ -89,16 +92,13 @@ class LocalExecutor:
         """Start the attempt under a supervisor of its own; see Executor."""
         check_binding(binding)
         key = key_of(binding.uid, binding.attempt)
-        user = job_user(binding.uid, self.run_as)
         with self._steps(), self._only_one():
             if self._folder("ended", key).exists():
                 return
             folder = self._folder("active", key)
             folder.mkdir(mode=0o700, exist_ok=True)
             if not (folder / SPEC).exists():
-                work = prepare_work(work_root(self.folder, user), binding.uid, user)
-                spec = Spec(binding, work, user, self.log_cap_bytes, self.path)
-                write_record(folder / SPEC, spec.to_record())
+                write_record(folder / SPEC, self._spec(binding).to_record())
             self._launch_if_free(folder)
 
     def evict(self, uid: str, attempt: int, /, *, grace_s: float, reason: str) -> None:
@@ -141,6 +141,13 @@ class LocalExecutor:
                 if (folder / OUTPUT).exists():
                     return _read_log(folder, since, limit)
         return LogChunk(b"", 0, 0)
+
+    def _spec(self, binding: Binding) -> Spec:
+        user = job_user(binding.uid, self.run_as)
+        root = self.work or work_root(self.folder, user)
+        work = prepare_work(root, binding.uid, user)
+        shown = (*self.shown, *interpreter_folders())
+        return Spec(binding, work, user, self.log_cap_bytes, self.path, shown)
 
     def _folder(self, part: str, key: str) -> Path:
         return self.folder / part / key

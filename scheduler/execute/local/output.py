@@ -6,7 +6,7 @@ One replica's output is kept byte for byte. Of several, each line starts with `[
 import os
 from pathlib import Path
 
-from scheduler.execute.local.records import write_all
+from scheduler.execute.records import write_all
 
 
 class Output:

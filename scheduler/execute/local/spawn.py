@@ -13,8 +13,9 @@ from pathlib import Path
 
 from scheduler.execute.base import ReplicaBinding
 from scheduler.execute.local.environment import replica_environment
-from scheduler.execute.local.records import write_all
+from scheduler.execute.local.exposure import closed_folders, expose
 from scheduler.execute.local.spec import INLINE_COMMAND_MAX_BYTES, Spec
+from scheduler.execute.records import write_all
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -99,7 +100,6 @@ def _popen(
     spec: Spec, replica: ReplicaBinding, argv: Sequence[str], cores: Sequence[int], output: int
 ) -> int:
     environment = replica_environment(spec.binding, replica, home=str(spec.work), path=spec.path)
-    user = spec.user
     process = subprocess.Popen(
         argv,
         env=environment,
@@ -109,33 +109,39 @@ def _popen(
         stderr=output,
         start_new_session=True,
         umask=0o077,
-        preexec_fn=_limiter(os.getpid(), cores),  # noqa: PLW1509 - the supervisor has one thread
-        user=user.uid if user else None,
-        group=user.gid if user else None,
-        extra_groups=[] if user else None,
+        preexec_fn=_limiter(spec, os.getpid(), cores),  # noqa: PLW1509 - the supervisor has one thread
     )
     # The supervisor reaps every child by itself; Popen must not warn that it did not.
     process.returncode = 0
     return process.pid
 
 
-def _limiter(parent: int, cores: Sequence[int]) -> Callable[[], None]:
+def _limiter(spec: Spec, parent: int, cores: Sequence[int]) -> Callable[[], None]:
     """Return what the child does last before it becomes the shell."""
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     processes = PROCESSES_MAX if hard == resource.RLIM_INFINITY else min(hard, PROCESSES_MAX)
+
+    user = spec.user
+    closed = closed_folders(spec.shown) if user else {}
 
     def limit() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         for number in IGNORED_ABOVE:
             signal.signal(number, signal.SIG_DFL)
-        _prctl(PR_SET_NO_NEW_PRIVS, 1)
-        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(SIGKILLED_CODE)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
         os.sched_setaffinity(0, cores)
         os.nice(NICENESS)
+        if user:
+            expose(closed)
+            os.setgroups([])
+            os.setresgid(user.gid, user.gid, user.gid)
+            os.setresuid(user.uid, user.uid, user.uid)
+        _prctl(PR_SET_NO_NEW_PRIVS, 1)
+        # A change of user clears this one, so it comes last.
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(SIGKILLED_CODE)
 
     return limit
 

@@ -1,15 +1,14 @@
 """What a supervisor must know of its attempt, as it stands in spec.json, and where things lie."""
 
 import math
-import uuid
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from scheduler.execute.base import Binding, ExecutorRejectedError, ReplicaBinding
-from scheduler.execute.local.records import CorruptRecordError, read_record
 from scheduler.execute.local.users import JobUser
+from scheduler.execute.records import CorruptRecordError, read_record
 
 ARGUMENT_MAX_BYTES = 128 * 1024 - 1
 """Of one argument or variable: MAX_ARG_STRLEN of Linux, with its closing NUL."""
@@ -34,6 +33,7 @@ class Spec:
         user: who runs it, None = the supervisor's own user.
         log_cap_bytes: of the kept output.
         path: PATH of the job.
+        shown: folders that a user other than ours must be able to read.
     """
 
     binding: Binding
@@ -41,6 +41,7 @@ class Spec:
     user: JobUser | None
     log_cap_bytes: int
     path: str
+    shown: tuple[Path, ...] = ()
 
     def to_record(self) -> dict[str, object]:
         """Return the spec as JSON values."""
@@ -50,33 +51,8 @@ class Spec:
             "user": asdict(self.user) if self.user else None,
             "log_cap_bytes": self.log_cap_bytes,
             "path": self.path,
+            "shown": [str(folder) for folder in self.shown],
         }
-
-
-def key_of(uid: str, attempt: int) -> str:
-    """Return the name of an attempt's folder.
-
-    Raises:
-        ExecutorRejectedError: `uid` is not a UUID, or `attempt` is not a positive number.
-    """
-    try:
-        safe = str(uuid.UUID(uid))
-    except (ValueError, AttributeError, TypeError) as exc:
-        raise ExecutorRejectedError("the job's uid is not a UUID") from exc
-    if safe != uid or not 1 <= attempt < 10**9:
-        raise ExecutorRejectedError("the job's uid or attempt is not in its normal form")
-    return f"{safe}.{attempt:d}"
-
-
-def parse_key(key: str) -> tuple[str, int] | None:
-    """Return job and attempt of a folder's name, None where it is no such name."""
-    uid, _, attempt = key.partition(".")
-    if not (attempt.isascii() and attempt.isdecimal() and len(attempt) < 10):  # noqa: PLR2004
-        return None
-    try:
-        return (uid, int(attempt)) if key_of(uid, int(attempt)) == key else None
-    except ExecutorRejectedError:
-        return None
 
 
 def read_spec(folder: Path) -> Spec:
@@ -155,6 +131,7 @@ def _spec_of(record: Mapping[str, Any]) -> Spec:
         user=JobUser(**user) if user else None,
         log_cap_bytes=int(record["log_cap_bytes"]),
         path=str(record["path"]),
+        shown=tuple(Path(folder) for folder in record["shown"]),
     )
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from scheduler.execute.base import Observation, Phase
-from scheduler.execute.local.records import CorruptRecordError, read_record
 from scheduler.execute.local.spec import STATUS
+from scheduler.execute.records import CorruptRecordError, read_record
 
 SIGNALLED = 128
 """Shells report a process that signal n ended as 128 + n."""

@@ -20,10 +20,10 @@ from scheduler.execute.base import Phase
 from scheduler.execute.local import procfs, spawn
 from scheduler.execute.local.cores import choose_cores
 from scheduler.execute.local.output import Output
-from scheduler.execute.local.records import CorruptRecordError, read_record, write_record
 from scheduler.execute.local.spec import EVICT, OUTPUT, STATUS, Spec, read_spec
 from scheduler.execute.local.status import Status, Verdict, exit_code_of, verdict_of_exit
 from scheduler.execute.local.usage import Meter, resident_mib
+from scheduler.execute.records import CorruptRecordError, read_record, write_record
 
 TICK_S = 0.25
 PUBLISH_EVERY_S = 2.0

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 from scheduler.execute.base import ExecutorRejectedError
+from scheduler.execute.local.exposure import is_open
 from scheduler.execute.local.users import JobUser
 
 SHARED_ROOT = Path("/var/tmp")  # noqa: S108 - checked below to be ours
@@ -17,7 +18,7 @@ def work_root(folder: Path, user: JobUser | None) -> Path:
     Below the state folder, unless jobs have users of their own and can't pass through to it: a
     portal's data folder lets nobody else in, and has to stay so.
     """
-    if user is None or all(_lets_through(parent) for parent in [folder, *folder.parents]):
+    if user is None or is_open(folder):
         return folder / "work"
     name = hashlib.sha256(os.fsencode(folder)).hexdigest()[:12]
     return SHARED_ROOT / f"kilter-{os.geteuid()}-{name}"
@@ -41,7 +42,3 @@ def prepare_work(root: Path, job_uid: str, user: JobUser | None) -> Path:
     if user is not None and os.lstat(work).st_uid == os.geteuid():
         os.chown(work, user.uid, user.gid, follow_symlinks=False)
     return work
-
-
-def _lets_through(folder: Path) -> bool:
-    return bool(folder.stat().st_mode & stat.S_IXOTH)
