@@ -85,7 +85,8 @@ def _add_role(folder: Path, aside: Path, account: Account, *, throwaway: bool) -
         extra="CREATEDB" if throwaway else "",
         password=addresses.secret(folder, "postgres"),
     )
-    line = [BINARIES / "postgres", "--single", "-D", aside, *_durability(throwaway=throwaway)]
+    line: list[str | Path] = [BINARIES / "postgres", "--single", "-D", aside]
+    line += _durability(throwaway=throwaway)
     said = run_as(account, [*line, "postgres"], feed=statements.encode())
     if "ERROR" in said or "FATAL" in said:
         raise ServerError(f"The database role could not be made: {said.strip()[-300:]}")

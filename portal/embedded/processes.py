@@ -98,7 +98,8 @@ def start(
     command: Sequence[str | Path],
     *,
     environ: Mapping[str, str],
-    output: int | IO[bytes],
+    output: int | IO[bytes] | None,
+    errors: int | IO[bytes] = subprocess.STDOUT,
     account: Account | None = None,
     folder: Path | None = None,
     on_parent_death: signal.Signals = signal.SIGTERM,
@@ -109,7 +110,8 @@ def start(
     Args:
         command: program and arguments.
         environ: the whole environment of the child.
-        output: where its standard output and error go.
+        output: where its standard output goes; None for where ours goes.
+        errors: where its standard error goes.
         account: the user to become, None for ours.
         folder: working directory.
         on_parent_death: the signal it gets when we die without stopping it.
@@ -120,7 +122,7 @@ def start(
         [os.fspath(part) for part in command],
         stdin=subprocess.DEVNULL if feed is None else subprocess.PIPE,
         stdout=output,
-        stderr=subprocess.STDOUT,
+        stderr=errors,
         cwd=folder,
         env=dict(environ),
         start_new_session=True,
