@@ -7,9 +7,10 @@ reported as unknown.
 
 When the library is opened: once, kept open between calls, because opening it on a machine without
 the persistence daemon wakes and initialises every GPU (seconds each). It is closed and opened again
-after a call that met an error of the driver, and every `REOPEN_CALLS` calls to notice devices that
+after a call to which no device answered, and every `REOPEN_CALLS` calls to notice devices that
 came or went. A device that was there and is not listed any more is reported as lost: somebody's
-job may still hold it.
+job may still hold it. MIG slices of a lost GPU are lost with it; slices that an operator removed
+from a healthy one are simply gone.
 """
 
 import threading
@@ -62,7 +63,8 @@ class NvmlReader:
         No driver is a note, not an error. Safe to call from several threads.
         """
         with self._lock:
-            answer = self._running or self._start()
+            stuck = self._running is not None and not self._running.done.is_set()
+            answer = self._running if stuck and self._running else self._start()
             if not answer.done.wait(self._timeout_s):
                 self._running = answer
                 note = f"the NVIDIA driver did not answer within {self._timeout_s:g} s"
@@ -100,7 +102,7 @@ class _Session:
 
     def read(self) -> tuple[Devices, str]:
         try:
-            import pynvml  # noqa: PLC0415 only the function that asks a vendor imports its client
+            import pynvml  # type: ignore[import-untyped]  # noqa: PLC0415 asked for only here
         except ImportError:
             return (), "the package nvidia-ml-py is not installed"
         self._calls += 1
@@ -113,7 +115,7 @@ class _Session:
             self._close(pynvml)
             return (), _why_closed(pynvml, exc)
         devices = [device for index in range(count) for device in self._device(pynvml, index)]
-        if any(device.health == "lost" for device in devices):
+        if devices and all(device.health in {"lost", "unknown"} for device in devices):
             self._close(pynvml)
         return tuple(devices), ""
 
@@ -126,46 +128,42 @@ class _Session:
     def _close(self, nvml: "ModuleType") -> None:
         if self._open:
             self._open = False
-            _ask(nvml, nvml.nvmlShutdown)
+            try:
+                nvml.nvmlShutdown()
+            except nvml.NVMLError:
+                return  # the driver is gone already, and with it what there was to close
 
     def _device(self, nvml: "ModuleType", index: int) -> list[DeviceReading]:
         """Return the device and its MIG slices; a lost one as far as it is known."""
-        try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            uid = _text(nvml.nvmlDeviceGetUUID(handle))
-        except nvml.NVMLError as exc:
-            return [self._unanswering(nvml, index, exc)]
-        model = _text(_ask(nvml, nvml.nvmlDeviceGetName, handle) or "")
-        device = replace(
-            _measure(nvml, handle, uid, index), model=model, link_group=self._links.get(index, -1)
-        )
-        return [device, *_slices(nvml, handle, device)]
-
-    def _unanswering(self, nvml: "ModuleType", index: int, exc: Exception) -> DeviceReading:
-        lost = getattr(exc, "value", None) == nvml.NVML_ERROR_GPU_IS_LOST
-        return DeviceReading(
+        known = DeviceReading(
             uid=f"{self._node}/nvidia/{index}",
             index=index,
             vendor="nvidia",
             model="",
             memory_mib=None,
-            health="lost" if lost else "unknown",
-            health_note=str(exc),
+            link_group=self._links.get(index, -1),
         )
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            known = replace(known, uid=_text(nvml.nvmlDeviceGetUUID(handle)))
+            known = replace(
+                known, model=_text(_ask(nvml, nvml.nvmlDeviceGetName, handle) or "unknown")
+            )
+            device = _measured(nvml, handle, known)
+            return [device, *_slices(nvml, handle, device)]
+        except nvml.NVMLError as exc:
+            return [replace(known, health=_health_of(nvml, exc), health_note=str(exc))]
 
 
-def _measure(nvml: "ModuleType", handle: Any, uid: str, index: int) -> DeviceReading:
-    """Return what one device or MIG slice says now; what the driver can't say is None."""
+def _measured(nvml: "ModuleType", handle: Any, known: DeviceReading) -> DeviceReading:
+    """Return the device or MIG slice as it is now; what the driver can't say is None."""
     memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     rates = _ask(nvml, nvml.nvmlDeviceGetUtilizationRates, handle)
     milliwatts = _ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle)
     celsius = _ask(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU)
-    health, note = _health(nvml, handle)
-    return DeviceReading(
-        uid=uid,
-        index=index,
-        vendor="nvidia",
-        model="",
+    health, note = _memory_health(nvml, handle)
+    return replace(
+        known,
         memory_mib=None if memory is None else int(memory.total) // MIB,
         health=health,
         health_note=note,
@@ -177,16 +175,22 @@ def _measure(nvml: "ModuleType", handle: Any, uid: str, index: int) -> DeviceRea
     )
 
 
-def _health(nvml: "ModuleType", handle: Any) -> tuple[str, str]:
-    """Return health and why: lost where the driver says so, unhealthy where memory wore out."""
-    try:
-        _, _, pending, failed = nvml.nvmlDeviceGetRemappedRows(handle)
-    except nvml.NVMLError as exc:
-        lost = exc.value == nvml.NVML_ERROR_GPU_IS_LOST
-        return ("lost", str(exc)) if lost else ("healthy", "")
+def _memory_health(nvml: "ModuleType", handle: Any) -> tuple[str, str]:
+    """Return health and why: unhealthy where worn-out memory could not be replaced."""
+    rows = _ask(nvml, nvml.nvmlDeviceGetRemappedRows, handle)
+    if rows is None:
+        return "healthy", ""
+    _, _, pending, failed = rows
     if failed:
         return "unhealthy", "remapping of worn-out memory rows failed"
     return "healthy", "a reset is needed to remap memory rows" if pending else ""
+
+
+def _health_of(nvml: "ModuleType", exc: Any) -> str:
+    """Return what an error says of the device that gave it."""
+    if exc.value == nvml.NVML_ERROR_GPU_IS_LOST:
+        return "lost"
+    return "unhealthy" if exc.value == nvml.NVML_ERROR_RESET_REQUIRED else "unknown"
 
 
 def _processes(nvml: "ModuleType", handle: Any) -> tuple[int, ...]:
@@ -211,15 +215,17 @@ def _slices(nvml: "ModuleType", handle: Any, parent: DeviceReading) -> list[Devi
         uid = None if mig is None else _ask(nvml, nvml.nvmlDeviceGetUUID, mig)
         if uid is None:
             continue
-        found.append(
-            replace(
-                _measure(nvml, mig, _text(uid), number),
-                model=parent.model,
-                mig_profile=_profile(nvml, mig),
-                parent_uid=parent.uid,
-                link_group=parent.link_group,
-            )
+        known = DeviceReading(
+            uid=_text(uid),
+            index=number,
+            vendor=parent.vendor,
+            model=parent.model,
+            memory_mib=None,
+            mig_profile=_profile(nvml, mig),
+            parent_uid=parent.uid,
+            link_group=parent.link_group,
         )
+        found.append(_measured(nvml, mig, known))
     return found
 
 
@@ -237,10 +243,18 @@ def _profile(nvml: "ModuleType", mig: Any) -> str:
 
 
 def _ask(nvml: "ModuleType", function: Callable[..., Any], *arguments: Any) -> Any:
-    """Return what the driver says, None where it can't (old driver, unsupported, lost)."""
+    """Return what the driver says, None where it can't (old driver, not supported, odd bytes).
+
+    Raises:
+        NVMLError: the device is lost or needs a reset; nothing else of it can be trusted.
+    """
     try:
         return function(*arguments)
-    except (nvml.NVMLError, UnicodeDecodeError):
+    except UnicodeDecodeError:
+        return None
+    except nvml.NVMLError as exc:
+        if exc.value in {nvml.NVML_ERROR_GPU_IS_LOST, nvml.NVML_ERROR_RESET_REQUIRED}:
+            raise
         return None
 
 
@@ -271,31 +285,36 @@ def _unknown(devices: Sequence[DeviceReading], note: str) -> Devices:
 
 
 def _with_missing(now: Devices, before: Devices, note: str) -> Devices:
-    """Return the devices of now; one that told its uid before keeps it, one that left is lost."""
+    """Return the devices of now, and those of before that should be there and are not."""
     if note:
         return _unknown(before, note)
-    physical = {device.index: device for device in before if not device.parent_uid}
-    told = [_remembered(device, physical.get(device.index)) for device in now]
+    told = _remembered(now, before)
     seen = {device.uid for device in told}
-    gone = [
-        device for device in physical.values() if device.uid not in seen and _told_its_uid(device)
-    ]
-    lost = [
-        replace(device, health="lost")
-        for device in _unknown(gone, "the driver does not list it any more")
-    ]
-    return (*told, *lost)
+    ill = {device.uid: device for device in told if device.health in {"lost", "unknown"}}
+    missing = []
+    for device in before:
+        if device.uid in seen or not device.model:
+            continue
+        if not device.parent_uid:
+            note = "the driver does not list it any more"
+            missing.append(replace(_unknown([device], note)[0], health="lost"))
+        elif device.parent_uid in ill:
+            parent = ill[device.parent_uid]
+            gone = _unknown([device], parent.health_note)[0]
+            missing.append(replace(gone, health=parent.health))
+    return (*told, *missing)
 
 
-def _remembered(device: DeviceReading, before: DeviceReading | None) -> DeviceReading:
-    if device.model or before is None or device.parent_uid:
-        return device
-    return replace(
-        _unknown([before], device.health_note)[0],
-        health=device.health,
-        health_note=device.health_note,
-    )
+def _remembered(now: Devices, before: Devices) -> Devices:
+    """Return the devices of now; one that can't tell who it is gets what was known of it before."""
+    seen = {device.uid for device in now}
+    by_uid = {device.uid: device for device in before if not device.parent_uid}
+    by_index = {d.index: d for d in reversed(by_uid.values()) if d.uid not in seen}
 
+    def remember(device: DeviceReading) -> DeviceReading:
+        old = by_uid.get(device.uid) or by_index.get(device.index)
+        if device.model or old is None:
+            return device
+        return replace(_unknown([old], device.health_note)[0], health=device.health)
 
-def _told_its_uid(device: DeviceReading) -> bool:
-    return bool(device.model)
+    return tuple(remember(device) for device in now)

@@ -1,0 +1,174 @@
+"""The NVML reader against a pretended driver that the real pynvml loads."""
+
+
+def uids(answer):
+    return [device["uid"] for device in answer["devices"]]
+
+
+def health(answer):
+    return {device["uid"]: device["health"] for device in answer["devices"]}
+
+
+def test_a_device_is_read_in_full(driver):
+    (answer,) = driver.run("machine(count=1, busy=73); look(NvmlReader('n'))")
+    assert answer["note"] == ""
+    assert answer["devices"] == [
+        {
+            "uid": "GPU-0",
+            "index": 0,
+            "vendor": "nvidia",
+            "model": "NVIDIA A100-SXM4-80GB",
+            "memory_mib": 81920,
+            "health": "healthy",
+            "health_note": "",
+            "utilised_frac": 0.73,
+            "memory_used_mib": 1000,
+            "power_w": 123.456,
+            "temperature_c": 41.0,
+            "process_ids": [4000],
+            "mig_profile": "",
+            "parent_uid": "",
+            "link_group": -1,
+        }
+    ]
+
+
+def test_without_a_driver_there_is_a_note_and_no_device(no_driver):
+    (answer,) = no_driver.run("look(NvmlReader('n'))")
+    assert answer == {"devices": [], "note": "no NVIDIA driver"}
+
+
+def test_a_driver_that_is_not_loaded_is_no_driver(driver):
+    (answer,) = driver.run("machine(init=9); look(NvmlReader('n'))")
+    assert answer == {"devices": [], "note": "no NVIDIA driver"}
+
+
+def test_another_failure_to_open_says_why(driver):
+    (answer,) = driver.run("machine(init=18); look(NvmlReader('n'))")
+    assert answer["devices"] == []
+    assert answer["note"].startswith("the NVIDIA driver can't be used: ")
+
+
+def test_a_function_that_an_old_driver_lacks_leaves_its_field_unknown(old_driver):
+    (answer,) = old_driver.run("machine(count=1, mig=0); look(NvmlReader('n'))")
+    (device,) = answer["devices"]
+    assert device["power_w"] is None
+    assert device["utilised_frac"] == 0.5
+    assert device["process_ids"] == [4000]
+    assert device["health"] == "healthy"
+    assert device["link_group"] == -1
+
+
+def test_a_lost_device_is_lost_and_the_others_are_read(driver):
+    before, after = driver.run(
+        "r = NvmlReader('n'); machine(count=3); look(r); machine(count=3, lost=1); look(r)"
+    )
+    assert health(before) == {"GPU-0": "healthy", "GPU-1": "healthy", "GPU-2": "healthy"}
+    assert health(after) == {"GPU-0": "healthy", "GPU-1": "lost", "GPU-2": "healthy"}
+    assert after["devices"][1]["model"] == "NVIDIA A100-SXM4-80GB"
+    assert after["devices"][1]["utilised_frac"] is None
+    assert after["devices"][2]["utilised_frac"] == 0.5
+
+
+def test_a_device_whose_handle_is_lost_keeps_the_uid_known_before(driver):
+    _, after = driver.run(
+        "r = NvmlReader('n'); machine(count=2); look(r); machine(count=2, lost_handle=1); look(r)"
+    )
+    assert health(after) == {"GPU-0": "healthy", "GPU-1": "lost"}
+    assert after["devices"][1]["memory_mib"] == 81920
+
+
+def test_a_device_lost_from_the_first_call_gets_a_uid_of_node_and_index(driver):
+    (answer,) = driver.run("machine(count=2, lost_handle=1); look(NvmlReader('n'))")
+    assert health(answer) == {"GPU-0": "healthy", "n/nvidia/1": "lost"}
+
+
+def test_worn_out_memory_makes_a_device_unhealthy(driver):
+    (answer,) = driver.run("machine(count=2, worn=1); look(NvmlReader('n'))")
+    assert health(answer) == {"GPU-0": "healthy", "GPU-1": "unhealthy"}
+    assert "memory rows" in answer["devices"][1]["health_note"]
+
+
+def test_mig_slices_are_devices_with_profile_and_parent(driver):
+    (answer,) = driver.run("machine(count=2, mig=1); look(NvmlReader('n'))")
+    assert uids(answer) == ["GPU-0", "GPU-1", "MIG-1-0", "MIG-1-1"]
+    piece = answer["devices"][3]
+    assert piece["parent_uid"] == "GPU-1"
+    assert piece["mig_profile"] == "3g.40gb"
+    assert piece["model"] == "NVIDIA A100-SXM4-80GB"
+    assert piece["memory_mib"] == 40192
+    assert piece["utilised_frac"] is None
+
+
+def test_a_mig_profile_is_made_of_attributes_where_the_name_has_none(driver):
+    (answer,) = driver.run("machine(count=1, mig=0, plain_mig_name=1); look(NvmlReader('n'))")
+    assert answer["devices"][1]["mig_profile"] == "3g.40gb"
+
+
+def test_slices_of_a_lost_device_are_lost_with_it(driver):
+    _, after = driver.run(
+        "r = NvmlReader('n'); machine(count=1, mig=0); look(r); "
+        "machine(count=1, mig=0, lost=0); look(r)"
+    )
+    assert health(after) == {"GPU-0": "lost", "MIG-0-0": "lost", "MIG-0-1": "lost"}
+
+
+def test_slices_removed_from_a_healthy_device_are_gone(driver):
+    _, after = driver.run(
+        "r = NvmlReader('n'); machine(count=1, mig=0); look(r); machine(count=1); look(r)"
+    )
+    assert uids(after) == ["GPU-0"]
+
+
+def test_a_device_that_is_not_listed_any_more_is_lost(driver):
+    _, after, again = driver.run(
+        "r = NvmlReader('n'); machine(count=3); look(r); "
+        "machine(count=2, skip=1, skip_from=1); look(r); machine(count=3); look(r)"
+    )
+    assert health(after) == {"GPU-0": "healthy", "GPU-2": "healthy", "GPU-1": "lost"}
+    assert health(again) == {"GPU-0": "healthy", "GPU-1": "healthy", "GPU-2": "healthy"}
+
+
+def test_a_device_that_is_added_appears(driver):
+    before, after = driver.run(
+        "r = NvmlReader('n'); machine(count=1); look(r); machine(count=2); look(r)"
+    )
+    assert uids(before) == ["GPU-0"]
+    assert uids(after) == ["GPU-0", "GPU-1"]
+
+
+def test_a_driver_that_goes_away_leaves_its_devices_unknown_and_comes_back(driver):
+    before, gone, back = driver.run(
+        "r = NvmlReader('n'); machine(count=1); look(r); "
+        "machine(count=1, count_error=999, init=9); look(r); machine(count=1); look(r)"
+    )
+    assert health(before) == {"GPU-0": "healthy"}
+    assert health(gone) == {"GPU-0": "unknown"}
+    assert gone["devices"][0]["utilised_frac"] is None
+    assert gone["note"] != ""
+    assert health(back) == {"GPU-0": "healthy"}
+    assert back["note"] == ""
+
+
+def test_a_driver_that_hangs_does_not_hang_the_caller(driver):
+    before, during, still, after = driver.run(
+        "r = NvmlReader('n', timeout_s=0.5); machine(count=1); look(r); start = time.monotonic(); "
+        "machine(count=1, hang_s=2); look(r); look(r); took = time.monotonic() - start; "
+        "machine(count=1); time.sleep(2); look(r); assert took < 1.8, took"
+    )
+    assert health(before) == {"GPU-0": "healthy"}
+    for answer in (during, still):
+        assert health(answer) == {"GPU-0": "unknown"}
+        assert answer["note"] == "the NVIDIA driver did not answer within 0.5 s"
+    assert health(after) == {"GPU-0": "healthy"}
+
+
+def test_a_name_of_odd_bytes_is_no_crash(driver):
+    (answer,) = driver.run("machine(count=1, bad_name=1); look(NvmlReader('n'))")
+    assert answer["devices"][0]["model"] == "unknown"
+    assert answer["devices"][0]["memory_mib"] == 81920
+
+
+def test_nvlink_makes_islands(driver):
+    (answer,) = driver.run("machine(count=5, links=1); look(NvmlReader('n'))")
+    assert [device["link_group"] for device in answer["devices"]] == [0, 0, 1, 1, -1]
