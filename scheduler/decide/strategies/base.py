@@ -1,5 +1,6 @@
 """The contract of a strategy and the visible table of those that exist."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from scheduler.core.plan import Plan
@@ -8,10 +9,21 @@ from scheduler.core.snapshot import Snapshot
 
 
 class Strategy(Protocol):
-    """Turns a snapshot into a plan; pure, deterministic for a given seed."""
+    """Turns a snapshot into a plan; pure, deterministic for a given seed.
+
+    `incumbent` is the rules plan to start from and to beat; `clock` gives monotonic seconds.
+    """
 
     def __call__(
-        self, snapshot: Snapshot, policy: Policy, /, *, now_s: float, budget_s: float
+        self,
+        snapshot: Snapshot,
+        policy: Policy,
+        /,
+        *,
+        now_s: float,
+        budget_s: float,
+        incumbent: Plan | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> Plan: ...
 
 

@@ -1,0 +1,133 @@
+"""An independent check of a plan: it shares no code with the engine that made it."""
+
+from collections import Counter
+
+import numpy as np
+
+from scheduler.core.errors import InvalidPlanError
+from scheduler.core.plan import Plan, Start
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
+
+
+def verify(snapshot: Snapshot, plan: Plan) -> None:
+    """Check a plan against the snapshot it was made on.
+
+    Raises:
+        InvalidPlanError: names the invariant that is broken and the job, node or tenant.
+    """
+    jobs = {job.uid: job for job in snapshot.pending}
+    answered = Counter([s.uid for s in plan.starts] + [p.uid for p in plan.pending])
+    for uid in jobs.keys() | answered.keys():
+        _require(uid in jobs, f"job {uid!r} is not pending")
+        _require(answered[uid] == 1, f"job {uid!r} is answered {answered[uid]} times")
+    for start in plan.starts:
+        _check_start(snapshot.fleet, jobs[start.uid], start)
+    _check_capacity(snapshot.fleet, jobs, plan)
+    _check_quota(snapshot, jobs, plan)
+
+
+def _require(condition: bool | np.bool_, message: str) -> None:
+    if not condition:
+        raise InvalidPlanError(message)
+
+
+def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
+    """Gang bounds, one allowed flavor, health, taints, and each replica's own shape."""
+    uid, shape = job.uid, job.shape
+    _require(not job.hold, f"job {uid!r} is on hold")
+    count = len(start.replicas)
+    _require(job.replicas_min <= count <= job.replicas_max, f"job {uid!r} has {count} replicas")
+    allowed = not job.flavors or start.flavor in job.flavors
+    _require(allowed or not shape.devices, f"job {uid!r} may not use flavor {start.flavor!r}")
+    for replica in start.replicas:
+        node, devices = replica.node, replica.devices
+        _require(bool(fleet.node_ready[node]), f"job {uid!r} is on a node that is not ready")
+        _require(fleet.node_taints[node] <= job.tolerations, f"job {uid!r} is on a tainted node")
+        whole = len(set(devices)) == len(devices) == shape.devices
+        _require(whole, f"a replica of job {uid!r} has {len(devices)} devices")
+        if devices:
+            _require(replica.gpu_milli == shape.gpu_milli, f"job {uid!r} holds other milli")
+        for device in devices:
+            flavor = _flavor(fleet, device)
+            _require(fleet.device_node[device] == node, f"job {uid!r} mixes nodes in a replica")
+            _require(flavor == start.flavor, f"job {uid!r} mixes flavors")
+            _require(bool(fleet.device_healthy[device]), f"job {uid!r} is on a sick device")
+
+
+def _check_capacity(fleet: Fleet, jobs: dict[str, JobSpec], plan: Plan) -> None:
+    """No node and no device gives more than it has free."""
+    cpu, memory = Counter[int](), Counter[int]()
+    milli, device_memory = Counter[int](), Counter[int]()
+    for start in plan.starts:
+        shape = jobs[start.uid].shape
+        for replica in start.replicas:
+            cpu[replica.node] += shape.cpu_milli
+            memory[replica.node] += shape.memory_mib
+            for device in replica.devices:
+                milli[device] += replica.gpu_milli
+                least = shape.gpu_memory_mib if replica.gpu_milli < WHOLE_MILLI else 0
+                device_memory[device] += max(replica.gpu_memory_mib, least)
+    checks = (
+        ("cpu of node", cpu, fleet.node_cpu_free_milli),
+        ("memory of node", memory, fleet.node_memory_free_mib),
+        ("milli of device", milli, fleet.device_free_milli),
+        ("memory of device", device_memory, fleet.device_free_memory_mib),
+    )
+    for what, taken, free in checks:
+        for index, amount in taken.items():
+            _require(amount <= free[index], f"{what} {index}: {amount} taken, {free[index]} free")
+
+
+def _check_quota(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> None:
+    """Wherever something started, no tenant on the way up passes what it may hold."""
+    usage = Counter[tuple[str, str]]()
+    for job in snapshot.running:
+        devices = [device for replica in job.replicas for device in replica.devices]
+        flavor = _flavor(snapshot.fleet, devices[0]) if devices else ""
+        _charge(usage, job.spec, flavor, len(job.replicas))
+    started = set()
+    for start in plan.starts:
+        job_spec = jobs[start.uid]
+        _charge(usage, job_spec, start.flavor, len(start.replicas))
+        started |= {(job_spec.tenant, CPU_FLAVOR), (job_spec.tenant, start.flavor)}
+    for flavor in sorted({name for tenant in snapshot.tenants for name in tenant.quotas}):
+        tenants = {tenant for tenant, name in started if name == flavor}
+        if tenants:
+            _check_flavor(snapshot, flavor, usage, tenants)
+
+
+def _flavor(fleet: Fleet, device: int) -> str:
+    return fleet.flavors[int(fleet.device_flavor[device])].name
+
+
+def _charge(usage: Counter[tuple[str, str]], job: JobSpec, flavor: str, replicas: int) -> None:
+    usage[job.tenant, CPU_FLAVOR] += job.shape.cpu_milli * replicas
+    usage[job.tenant, flavor] += job.shape.device_milli * replicas
+
+
+def _check_flavor(
+    snapshot: Snapshot, flavor: str, usage: Counter[tuple[str, str]], started: set[str]
+) -> None:
+    """Walk the tree from the leaves, carrying what each lends up and what each takes from above."""
+    owned = Counter[str]()
+    used = Counter({tenant: usage[tenant, flavor] for tenant, name in usage if name == flavor})
+    for tenant in reversed(snapshot.tenants):
+        slug, line = tenant.slug, tenant.quotas.get(flavor)
+        owned[slug] += line.nominal if line else 0
+        limit = line.borrowing_limit if line else None
+        lends = line.lending_limit if line else None
+        kept = 0 if lends is None else max(0, owned[slug] - lends)
+        from_above = max(0, used[slug] - kept)
+        if slug in started:
+            _require(line is not None or used[slug] == 0, f"{slug!r} may not use {flavor!r}")
+            if tenant.parent is None:
+                _require(used[slug] <= owned[slug], f"{slug!r} passes its quota of {flavor!r}")
+            elif from_above and limit is not None:
+                most = owned[slug] + limit
+                _require(used[slug] <= most, f"{slug!r} borrows too much {flavor!r}")
+        if tenant.parent is not None:
+            owned[tenant.parent] += owned[slug] - kept
+            used[tenant.parent] += from_above
+            if slug in started and from_above:
+                started.add(tenant.parent)

@@ -1,0 +1,126 @@
+"""What rules a job out before capacity is looked at: holds, mistakes, and what can never be.
+
+The order of the questions is the order of `WaitReason`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from scheduler.core.reasons import WaitReason
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.snapshot import JobSpec
+from scheduler.decide.feasibility import ANY
+from scheduler.decide.session import Session
+
+_LATER_HOLDS = {
+    WaitReason.AWAITING_APPROVAL.value: WaitReason.AWAITING_APPROVAL,
+    WaitReason.BUDGET_SPENT.value: WaitReason.BUDGET_SPENT,
+}
+
+
+class Refusal(NamedTuple):
+    """Why a job is not even tried, with the numbers."""
+
+    code: WaitReason
+    evidence: Mapping[str, object]
+
+
+def refusal(session: Session, job: JobSpec) -> Refusal | None:
+    """Return the first reason that rules the job out whatever is free, None if there is none."""
+    if job.hold and job.hold not in _LATER_HOLDS:
+        return Refusal(WaitReason.ON_HOLD, {"hold": job.hold})
+    mistake = _mistake(session, job)
+    if mistake:
+        return Refusal(WaitReason.MISCONFIGURED, {"mistake": mistake})
+    never = _never(session, job)
+    if never:
+        return never
+    if job.hold:
+        return Refusal(_LATER_HOLDS[job.hold], {"hold": job.hold})
+    if job.not_before_s > session.now_s:
+        return Refusal(WaitReason.BACKING_OFF, {"not_before_s": job.not_before_s})
+    return None
+
+
+def _mistake(session: Session, job: JobSpec) -> str:
+    """Return what is wrong with the request itself, "" if nothing."""
+    shape = job.shape
+    checks = {
+        "unknown_tenant": job.tenant in session.tree.index,
+        "cpu_milli": shape.cpu_milli >= 1,
+        "memory_mib": shape.memory_mib >= 1,
+        "devices": shape.devices >= 0,
+        "gpu_milli": 1 <= shape.gpu_milli <= WHOLE_MILLI,
+        "fraction_of_many": shape.gpu_milli == WHOLE_MILLI or shape.devices <= 1,
+        "gpu_memory_mib": shape.gpu_memory_mib >= 0,
+        "replicas": 1 <= job.replicas_min <= job.replicas_max,
+        "time_limit_s": math.isfinite(job.time_limit_s) and job.time_limit_s > 0,
+        "submitted_s": math.isfinite(job.submitted_s),
+        "not_before_s": math.isfinite(job.not_before_s),
+        "min_throughput": 0 <= job.min_throughput <= 1,
+    }
+    return next((name for name, good in checks.items() if not good), "")
+
+
+def _never(session: Session, job: JobSpec) -> Refusal | None:
+    """Return why time alone will not help: no flavor, no node large enough, no quota ever."""
+    allowed = session.allowed(job)
+    if not allowed:
+        present = sorted(session.flavor_of)
+        asked = {"flavors": list(job.flavors), "min_throughput": job.min_throughput}
+        return Refusal(WaitReason.NO_MATCHING_FLAVOR, {"asked": asked, "present": present})
+    room = {flavor: session.empty_room(job, flavor) for flavor in allowed}
+    large = [flavor for flavor in allowed if room[flavor] >= job.replicas_min]
+    if not large:
+        return Refusal(WaitReason.NEVER_FITS, never_fits_evidence(session, job, room))
+    most = {flavor: session.quota_ever(job, flavor) for flavor in large}
+    if max(most.values()) < job.replicas_min:
+        return Refusal(WaitReason.EXCEEDS_MAX_QUOTA, quota_ever_evidence(session, job, large[0]))
+    return None
+
+
+def never_fits_evidence(
+    session: Session, job: JobSpec, room: Mapping[int, int]
+) -> dict[str, object]:
+    """Return what was asked and the most that the empty cluster could hold."""
+    capacity = session.layout.capacity
+    largest = {
+        "cpu_milli": int(capacity.cpu.max(initial=0)),
+        "memory_mib": int(capacity.memory.max(initial=0)),
+        "devices": {
+            session.flavor_name(flavor): session.largest_node(flavor)
+            for flavor in room
+            if flavor != ANY
+        },
+    }
+    return {
+        "asked": asked(job),
+        "largest_node": largest,
+        "replicas_when_empty": max(room.values()),
+    }
+
+
+def quota_ever_evidence(session: Session, job: JobSpec, flavor: int) -> dict[str, object]:
+    """Return the flavor whose quota can never hold the job, and its numbers."""
+    for charge in session.charges(job, flavor, job.replicas_min):
+        most = session.tree.potential(job.tenant, charge.flavor)
+        if most < charge.amount:
+            return {
+                "flavor": charge.flavor,
+                "asked_milli": charge.amount,
+                "most_milli": most,
+                "named": session.tree.may_use(job.tenant, charge.flavor),
+            }
+    return {"flavor": CPU_FLAVOR}
+
+
+def asked(job: JobSpec) -> dict[str, object]:
+    """Return the request in numbers."""
+    return {
+        "replicas": job.replicas_min,
+        "cpu_milli": job.shape.cpu_milli,
+        "memory_mib": job.shape.memory_mib,
+        "devices": job.shape.devices,
+        "gpu_milli": job.shape.gpu_milli,
+    }

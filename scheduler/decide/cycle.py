@@ -1,0 +1,102 @@
+"""One decision, on one screen: the function that production, estimate and benchmarks call."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+
+from scheduler.core.errors import InvalidPlanError
+from scheduler.core.plan import Plan, SolverReport
+from scheduler.core.policy import Policy
+from scheduler.core.reasons import Pending, WaitReason
+from scheduler.core.snapshot import Snapshot
+from scheduler.core.verify import verify
+from scheduler.decide.strategies.base import STRATEGIES, Strategy
+from scheduler.decide.validate import validate
+
+RULES = "rules"
+
+
+def decide(
+    snapshot: Snapshot,
+    policy: Policy,
+    *,
+    now_s: float,
+    budget_s: float,
+    clock: Callable[[], float] | None = None,
+) -> Plan:
+    """Return the plan for a snapshot under a policy.
+
+    Deterministic for a given snapshot, policy and `now_s`, but for what a solver finds in time.
+
+    Args:
+        snapshot: the frozen world.
+        policy: which strategy, and its weights.
+        now_s: epoch seconds.
+        budget_s: seconds that the decision may take.
+        clock: monotonic seconds, to measure and keep the budget; without it no time is reported.
+
+    Raises:
+        InvalidSnapshotError: the snapshot contradicts itself.
+    """
+    validate(snapshot)
+    began_s = clock() if clock else 0.0
+    plan = _checked(snapshot, _rules(snapshot, policy, now_s, budget_s))
+    if policy.strategy != RULES:
+        left_s = max(0.0, budget_s - (clock() - began_s)) if clock else budget_s
+        plan = _improved(snapshot, policy, plan, now_s=now_s, budget_s=left_s, clock=clock)
+    return _timed(plan, clock() - began_s if clock else 0.0)
+
+
+def load(strategy: str) -> Strategy:
+    """Return a strategy by its key in `STRATEGIES`; KeyError names an unknown one."""
+    module, _, name = STRATEGIES[strategy].rpartition(".")
+    loaded: Strategy = getattr(import_module(module), name)
+    return loaded
+
+
+def _rules(snapshot: Snapshot, policy: Policy, now_s: float, budget_s: float) -> Plan:
+    return load(RULES)(snapshot, policy, now_s=now_s, budget_s=budget_s)
+
+
+def _checked(snapshot: Snapshot, plan: Plan) -> Plan:
+    """Return the rules plan if it holds, else one that starts nothing and says so."""
+    try:
+        verify(snapshot, plan)
+    except InvalidPlanError as broken:
+        return _nothing(snapshot, plan, str(broken))
+    return plan
+
+
+def _nothing(snapshot: Snapshot, plan: Plan, note: str) -> Plan:
+    pending = tuple(
+        Pending(job.uid, WaitReason.PENDING_EVALUATION)
+        for job in sorted(snapshot.pending, key=lambda job: job.uid)
+    )
+    report = SolverReport(RULES, RULES, "error", note=note)
+    return replace(plan, starts=(), pending=pending, solver=report)
+
+
+def _improved(
+    snapshot: Snapshot,
+    policy: Policy,
+    rules: Plan,
+    *,
+    now_s: float,
+    budget_s: float,
+    clock: Callable[[], float] | None,
+) -> Plan:
+    """Return what the policy's strategy makes of the rules plan; that plan itself if it fails."""
+    strategy = load(policy.strategy)
+    try:
+        plan = strategy(
+            snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
+        )
+        verify(snapshot, plan)
+    except InvalidPlanError as broken:
+        note = str(broken)
+        return replace(rules, solver=SolverReport(RULES, policy.strategy, "error", note=note))
+    return plan
+
+
+def _timed(plan: Plan, wall_s: float) -> Plan:
+    return replace(plan, solver=replace(plan.solver, wall_s=wall_s))

@@ -1,0 +1,118 @@
+"""Why a job that may run does not run now: the first reason that holds, with its numbers."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.core.reasons import WaitReason
+from scheduler.core.snapshot import JobSpec
+from scheduler.decide.admission import asked
+from scheduler.decide.feasibility import ANY
+from scheduler.decide.quota import UNLIMITED
+from scheduler.decide.session import Session
+
+
+class Blocked(NamedTuple):
+    """Why a job is blocked at its turn, with the numbers."""
+
+    code: WaitReason
+    evidence: Mapping[str, object]
+
+
+def blocked(session: Session, job: JobSpec) -> Blocked:
+    """Return why `session.fit_now(job)` found nothing, seen from this moment of the cycle."""
+    with_quota = [
+        flavor
+        for flavor in session.allowed(job)
+        if session.quota_replicas(job, flavor, 0, 1) >= job.replicas_min
+    ]
+    if not with_quota:
+        return Blocked(WaitReason.WAITING_FOR_QUOTA, quota_evidence(session, job))
+    free = free_evidence(session, job, with_quota)
+    if session.fit_now(job, with_quota, rows=1):
+        return Blocked(WaitReason.RESERVED, free)
+    if _fits_on_unavailable(session, job, with_quota):
+        return Blocked(WaitReason.NODES_UNAVAILABLE, free | unavailable_evidence(session))
+    if _enough_in_sum(session, job, with_quota):
+        return Blocked(WaitReason.FRAGMENTED, free)
+    return Blocked(WaitReason.WAITING_FOR_CAPACITY, free)
+
+
+def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
+    """Return the flavor that is short of quota: asked, used, nominal, available, missing."""
+    for flavor in session.allowed(job):
+        for charge in session.charges(job, flavor, job.replicas_min):
+            available = session.profile.ledger.available(job.tenant, charge.flavor, [0])
+            if available < charge.amount and available != UNLIMITED:
+                return {
+                    "asked": asked(job),
+                    "flavor": charge.flavor,
+                    "asked_milli": charge.amount,
+                    "used_milli": session.profile.ledger.used(job.tenant, charge.flavor),
+                    "nominal_milli": session.nominal(job.tenant, charge.flavor),
+                    "available_milli": max(0, available),
+                    "missing_milli": charge.amount - available,
+                }
+    return {"asked": asked(job)}
+
+
+def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[str, object]:
+    """Return what is free now on nodes that the job may use: in sum, and on the best node."""
+    free, shape = session.profile.row(0), job.shape
+    wanted = [session.filter(session.demand(job, flavor)) for flavor in flavors]
+    nodes = np.logical_or.reduce([w.node_ok for w in wanted])
+    numbers: dict[str, object] = {
+        "cpu_milli": int(free.cpu[nodes].clip(0).sum()),
+        "memory_mib": int(free.memory[nodes].clip(0).sum()),
+        "largest_cpu_milli": int(free.cpu[nodes].max(initial=0)),
+        "largest_memory_mib": int(free.memory[nodes].max(initial=0)),
+    }
+    if flavors[0] != ANY:
+        usable = np.logical_or.reduce([w.device_ok & w.node_ok[:, None] for w in wanted])
+        milli = np.where(usable, free.milli, 0)
+        whole = (milli >= (shape.gpu_milli if shape.is_fraction else 1000)).sum(axis=-1)
+        numbers |= {
+            "gpu_milli": int(milli.sum()),
+            "devices": int(whole.sum()),
+            "largest_block": int(whole.max(initial=0)),
+            "largest_share_milli": int(milli.max(initial=0)),
+        }
+    replicas = max(session.counted(session.demand(job, f), 1).total for f in flavors)
+    return {"asked": asked(job), "free": numbers, "replicas_that_fit": replicas}
+
+
+def unavailable_evidence(session: Session) -> dict[str, object]:
+    """Return how many nodes may not be used, by the reason noted, and how many sick devices."""
+    notes: dict[str, int] = {}
+    fleet = session.snapshot.fleet
+    for ready, note in zip(fleet.node_ready.tolist(), fleet.node_note, strict=True):
+        if not ready:
+            notes[note or "unknown"] = notes.get(note or "unknown", 0) + 1
+    sick = int((~fleet.device_healthy).sum())
+    return {"unavailable_nodes": dict(sorted(notes.items())), "unhealthy_devices": sick}
+
+
+def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> bool:
+    """Return whether what is free would do if every node and device could be used."""
+    return any(
+        session.counted(session.demand(job, flavor, whatever_health=True), 1).total
+        >= job.replicas_min
+        for flavor in flavors
+    )
+
+
+def _enough_in_sum(session: Session, job: JobSpec, flavors: list[int]) -> bool:
+    """Return whether enough is free over all nodes together, so that only its pieces are wrong."""
+    free, shape, replicas = session.profile.row(0), job.shape, job.replicas_min
+    for flavor in flavors:
+        wanted = session.filter(session.demand(job, flavor))
+        milli = np.where(wanted.device_ok & wanted.node_ok[:, None], free.milli, 0)
+        enough = (
+            free.cpu[wanted.node_ok].clip(0).sum() >= shape.cpu_milli * replicas
+            and free.memory[wanted.node_ok].clip(0).sum() >= shape.memory_mib * replicas
+            and (flavor == ANY or milli.sum() >= shape.device_milli * replicas)
+        )
+        if enough:
+            return True
+    return False

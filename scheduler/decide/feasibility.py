@@ -1,0 +1,177 @@
+"""How many replicas of a shape fit on each node: the one filter of the engine.
+
+Everything is vectorised over nodes. Devices lie in a padded (nodes, width) grid, so that one node
+is one row and a change of one node costs one row.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
+from scheduler.core.snapshot import BoolArray, Fleet, IntArray
+
+ANY = -1
+"""Flavor index of a shape without devices."""
+
+
+class Free(NamedTuple):
+    """What is free at one moment, or at every moment of a window (the minimum).
+
+    Attributes:
+        cpu: (nodes,) milli-cores.
+        memory: (nodes,) MiB.
+        milli: (nodes, width) thousandths of each device.
+        device_memory: (nodes, width) MiB of each device.
+    """
+
+    cpu: IntArray
+    memory: IntArray
+    milli: IntArray
+    device_memory: IntArray
+
+
+class Layout:
+    """The part of a fleet that a cycle does not change, as a grid.
+
+    Attributes:
+        device_at: (nodes, width) index of the device in the fleet, -1 where there is none.
+        flavor: (nodes, width) index of the device's flavor, -1 where there is none.
+        capacity: what an empty fleet has free, healthy or not.
+        usable: (nodes, width) a healthy device on a ready node.
+        ready: (nodes,) the node may take new work.
+        link_group: (nodes, width) link island, -1 = none known.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        nodes, devices = len(fleet.node_names), len(fleet.device_uids)
+        column = _column_on_node(fleet.device_node, nodes)
+        self.column = column
+        self.nodes = nodes
+        self.width = int(column.max(initial=-1)) + 1
+        self.device_at = self._grid(fleet, np.arange(devices), fill=-1)
+        self.flavor = self._grid(fleet, fleet.device_flavor, fill=-1)
+        self.link_group = self._grid(fleet, fleet.device_link_group, fill=-1)
+        present = self.device_at >= 0
+        self.ready = np.asarray(fleet.node_ready, dtype=np.bool_)
+        healthy = self._grid(fleet, fleet.device_healthy.astype(np.int64), fill=0) > 0
+        self.usable: BoolArray = healthy & self.ready[:, None]
+        self.capacity = Free(
+            np.maximum(fleet.node_cpu_milli, 0).astype(np.int64),
+            np.maximum(fleet.node_memory_mib, 0).astype(np.int64),
+            np.where(present, WHOLE_MILLI, 0).astype(np.int64),
+            self._grid(fleet, fleet.device_memory_mib, fill=0),
+        )
+        self.taints = tuple(sorted(set(fleet.node_taints), key=sorted))
+        ids = {taints: i for i, taints in enumerate(self.taints)}
+        self.taint_of = np.array([ids[t] for t in fleet.node_taints], dtype=np.int64)
+
+    def _grid(self, fleet: Fleet, values: IntArray, *, fill: int) -> IntArray:
+        grid = np.full((self.nodes, self.width), fill, dtype=np.int64)
+        grid[fleet.device_node, self.column] = values
+        return grid
+
+    def free_now(self, fleet: Fleet) -> Free:
+        """Return what the fleet has free, as arrays of this grid (copies)."""
+        return Free(
+            np.array(fleet.node_cpu_free_milli, dtype=np.int64),
+            np.array(fleet.node_memory_free_mib, dtype=np.int64),
+            self._grid(fleet, fleet.device_free_milli, fill=0),
+            self._grid(fleet, fleet.device_free_memory_mib, fill=0),
+        )
+
+    def tolerated(self, tolerations: frozenset[str]) -> BoolArray:
+        """Return (nodes,) whether each node's taints are all tolerated."""
+        allowed = np.array([taints <= tolerations for taints in self.taints], dtype=np.bool_)
+        return allowed[self.taint_of] if self.nodes else np.zeros(0, dtype=np.bool_)
+
+
+def _column_on_node(device_node: IntArray, nodes: int) -> IntArray:
+    """Return (devices,) the place of each device on its node; devices are sorted by node."""
+    first = np.searchsorted(device_node, np.arange(nodes))
+    return np.arange(len(device_node)) - first[device_node]
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """One kind of replica on one flavor: equal demands share every cached answer.
+
+    Attributes:
+        flavor: index of the flavor, `ANY` for a shape without devices.
+        tolerations: taint keys that are tolerated.
+        whatever_health: count nodes that are not ready and devices that are not healthy, too.
+    """
+
+    shape: ReplicaShape
+    flavor: int
+    tolerations: frozenset[str]
+    whatever_health: bool = False
+
+
+class Filter:
+    """A demand made ready for one layout: masks once, then counts for any state.
+
+    Attributes:
+        node_ok: (nodes,) nodes that may be used at all.
+        device_ok: (nodes, width) devices that may be used at all.
+        memory_each: (nodes, width) device memory that a replica takes of each device, MiB.
+    """
+
+    def __init__(self, layout: Layout, demand: Demand) -> None:
+        shape = demand.shape
+        self.shape = shape
+        self.node_ok = layout.tolerated(demand.tolerations)
+        self.device_ok = layout.flavor == demand.flavor
+        if not demand.whatever_health:
+            self.node_ok = self.node_ok & layout.ready
+            self.device_ok = self.device_ok & layout.usable
+        memory = layout.capacity.device_memory
+        self.device_ok &= memory >= shape.gpu_memory_mib
+        self.memory_each = _memory_each(shape, memory)
+
+    def count(self, free: Free, nodes: IntArray | slice = slice(None)) -> IntArray:
+        """Return how many replicas each of the nodes can take.
+
+        Args:
+            free: state of exactly those nodes, in that order.
+            nodes: which nodes; all by default.
+
+        Returns:
+            (nodes,) counts, >= 0; exact, as all replicas are equal.
+        """
+        shape = self.shape
+        fit = np.minimum(free.cpu // shape.cpu_milli, free.memory // shape.memory_mib)
+        if shape.devices:
+            fit = np.minimum(fit, self._by_devices(free, nodes))
+        return np.where(self.node_ok[nodes], np.maximum(fit, 0), 0)
+
+    def _by_devices(self, free: Free, nodes: IntArray | slice) -> IntArray:
+        ok, each = self.device_ok[nodes], self.memory_each[nodes]
+        if not self.shape.is_fraction:
+            whole = ok & (free.milli >= WHOLE_MILLI) & (free.device_memory >= each)
+            counts: IntArray = whole.sum(axis=-1) // self.shape.devices
+            return counts
+        times = np.minimum(free.milli // self.shape.gpu_milli, _divide(free.device_memory, each))
+        shares: IntArray = np.where(ok, np.maximum(times, 0), 0).sum(axis=-1)
+        return shares
+
+
+def _memory_each(shape: ReplicaShape, memory: IntArray) -> IntArray:
+    """Return the device memory a replica takes of each device; rounded down, so that shares fit."""
+    if not shape.is_fraction:
+        return memory
+    if shape.gpu_memory_mib:
+        return np.full_like(memory, shape.gpu_memory_mib)
+    return memory * shape.gpu_milli // WHOLE_MILLI
+
+
+def _divide(free: IntArray, each: IntArray) -> IntArray:
+    """Return free // each, and "as many as one likes" where nothing is taken."""
+    return np.where(each > 0, free // np.maximum(each, 1), WHOLE_MILLI)
+
+
+def flavor_index(fleet: Fleet) -> Mapping[str, int]:
+    """Return flavor name -> index in `fleet.flavors`."""
+    return {flavor.name: i for i, flavor in enumerate(fleet.flavors)}

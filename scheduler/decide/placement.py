@@ -1,0 +1,115 @@
+"""Where the replicas of one job go: nodes by score, devices by link group or tightness."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.snapshot import IntArray, ReplicaPlacement
+from scheduler.decide.feasibility import Filter, Free, Layout
+from scheduler.decide.scoring import SCORES, FloatArray, choose_share, choose_whole
+
+
+class Site(NamedTuple):
+    """What a placement is chosen from.
+
+    Attributes:
+        layout: the fleet's grid.
+        wanted: the replica, made ready.
+        free: state that the replicas must fit into.
+        counts: (nodes,) replicas that each node takes.
+        scores: (nodes,) score of one more replica.
+    """
+
+    layout: Layout
+    wanted: Filter
+    free: Free
+    counts: IntArray
+    scores: FloatArray
+
+
+def place(site: Site, replicas: int, policy: str) -> tuple[tuple[ReplicaPlacement, ...], float]:
+    """Return one placement per replica and the mean score of their nodes.
+
+    Args:
+        site: where; `site.counts` must sum to at least `replicas`.
+        replicas: how many.
+        policy: pack (as few nodes as possible) or spread (as many as possible).
+    """
+    taken = _spread(site, replicas) if policy == "spread" else _pack(site, replicas)
+    placed = [one for node, count in taken for one in _on_node(site, node, count, policy)]
+    score = sum(float(site.scores[node]) * count for node, count in taken) / replicas
+    return tuple(placed), score
+
+
+def _pack(site: Site, replicas: int) -> list[tuple[int, int]]:
+    """Return (node, replicas): one node if one can hold all, else the roomiest ones first."""
+    counts = site.counts.copy()
+    taken = []
+    while replicas:
+        node = _best(site.scores, counts >= replicas)
+        if node < 0:
+            node = _best(site.scores, counts == counts.max())
+        here = min(int(counts[node]), replicas)
+        taken.append((node, here))
+        counts[node] = 0
+        replicas -= here
+    return taken
+
+
+def _spread(site: Site, replicas: int) -> list[tuple[int, int]]:
+    """Return (node, replicas): one replica on each node in turn, best nodes first."""
+    order = np.argsort(-site.scores, kind="stable")
+    order = order[site.counts[order] > 0]
+    taken = dict.fromkeys(order[:replicas].tolist(), 1)
+    rest = replicas - len(taken)
+    while rest > 0:
+        for node in taken:
+            if rest and taken[node] < site.counts[node]:
+                taken[node] += 1
+                rest -= 1
+    return list(taken.items())
+
+
+def _best(scores: FloatArray, among: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> int:
+    """Return the node with the highest score among some; the first on a tie, -1 if none."""
+    candidates = np.flatnonzero(among)
+    if not len(candidates):
+        return -1
+    return int(candidates[int(np.argmax(scores[candidates]))])
+
+
+def _on_node(site: Site, node: int, count: int, policy: str) -> Iterator[ReplicaPlacement]:
+    shape = site.wanted.shape
+    milli = site.free.milli[node].copy()
+    memory = site.free.device_memory[node].copy()
+    for _ in range(count):
+        if not shape.devices:
+            yield ReplicaPlacement(node, (), 0, 0)
+            continue
+        columns = _columns(site, node, milli, memory, policy)
+        held = int(site.wanted.memory_each[node, columns].min())
+        milli[columns] -= shape.gpu_milli
+        memory[columns] -= held
+        devices = tuple(int(d) for d in sorted(site.layout.device_at[node, columns]))
+        yield ReplicaPlacement(node, devices, shape.gpu_milli, held)
+
+
+def _columns(site: Site, node: int, milli: IntArray, memory: IntArray, policy: str) -> list[int]:
+    """Return the columns of the devices that the next replica takes on the node."""
+    shape, each = site.wanted.shape, site.wanted.memory_each[node]
+    least = shape.gpu_milli if shape.is_fraction else WHOLE_MILLI
+    fits = site.wanted.device_ok[node] & (milli >= least) & (memory >= each)
+    columns = np.flatnonzero(fits)
+    if shape.is_fraction:
+        return [choose_share(columns, milli[columns], tight=policy != "spread")]
+    return choose_whole(columns, site.layout.link_group[node, columns], shape.devices)
+
+
+def scored(layout: Layout, wanted: Filter, free: Free, policy: str) -> Site:
+    """Return a site with counts and scores worked out for every node."""
+    nodes = np.arange(layout.nodes)
+    return Site(
+        layout, wanted, free, wanted.count(free), SCORES[policy](layout, wanted, free, nodes)
+    )

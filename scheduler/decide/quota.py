@@ -1,0 +1,181 @@
+"""Quota admission on the tenant tree: exact integer arithmetic, per flavor.
+
+Usage is a table over time rows, so that the same arithmetic answers *now* (row 0) and *later*
+(when running jobs have ended and planned ones have started).
+
+Source: Kueue pkg/cache/scheduler/resource_node.go (localQuota, SubtreeQuota, Usage, available,
+potentialAvailable); a tenant may borrow only flavors that it names (concepts/cohort.md).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.core.snapshot import IntArray, QuotaLine, TenantNode
+
+UNLIMITED = 1 << 60
+"""Stands for "no limit" in integer answers; far above any fleet, far below an overflow."""
+
+
+class Charge(NamedTuple):
+    """An amount of one flavor, in its milli-units."""
+
+    flavor: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorTree:
+    """The quota of one flavor at every tenant, in the order of `QuotaTree.slugs`.
+
+    Attributes:
+        named: whether the tenant names the flavor.
+        subtree: SubtreeQuota, what the tenant and its children own and lend upwards.
+        local: localQuota, the part that its parent never sees.
+        borrowing: borrowing limit, None = no limit.
+    """
+
+    named: tuple[bool, ...]
+    subtree: tuple[int, ...]
+    local: tuple[int, ...]
+    borrowing: tuple[int | None, ...]
+
+
+class QuotaTree:
+    """The compiled tree: who is whose parent, and what each owns of each flavor.
+
+    Args:
+        tenants: parents before children.
+    """
+
+    def __init__(self, tenants: Sequence[TenantNode]) -> None:
+        self.slugs = tuple(tenant.slug for tenant in tenants)
+        self.index: Mapping[str, int] = {slug: i for i, slug in enumerate(self.slugs)}
+        self.parent = tuple(
+            -1 if tenant.parent is None else self.index[tenant.parent] for tenant in tenants
+        )
+        names = sorted({flavor for tenant in tenants for flavor in tenant.quotas})
+        self.flavors: Mapping[str, int] = {name: i for i, name in enumerate(names)}
+        self.trees = tuple(self._compile(name, tenants) for name in names)
+
+    def _compile(self, flavor: str, tenants: Sequence[TenantNode]) -> FlavorTree:
+        lines = [tenant.quotas.get(flavor) for tenant in tenants]
+        subtree = [line.nominal if line else 0 for line in lines]
+        local = [0] * len(lines)
+        for i in range(len(lines) - 1, -1, -1):  # children come after their parents
+            local[i] = _local_quota(subtree[i], lines[i])
+            if self.parent[i] >= 0:
+                subtree[self.parent[i]] += subtree[i] - local[i]
+        return FlavorTree(
+            named=tuple(line is not None for line in lines),
+            subtree=tuple(subtree),
+            local=tuple(local),
+            borrowing=tuple(line.borrowing_limit if line else None for line in lines),
+        )
+
+    def may_use(self, tenant: str, flavor: str) -> bool:
+        """Return whether the flavor is this tenant's to ask for at all."""
+        f = self.flavors.get(flavor)
+        return f is None or self.trees[f].named[self.index[tenant]]
+
+    def potential(self, tenant: str, flavor: str) -> int:
+        """Return the most that the tenant could ever hold: potentialAvailable."""
+        f = self.flavors.get(flavor)
+        if f is None:
+            return UNLIMITED
+        tree, n = self.trees[f], self.index[tenant]
+        if not tree.named[n]:
+            return 0
+        return self._potential(tree, n)
+
+    def _potential(self, tree: FlavorTree, n: int) -> int:
+        if self.parent[n] < 0:
+            return tree.subtree[n]
+        most = tree.local[n] + self._potential(tree, self.parent[n])
+        limit = tree.borrowing[n]
+        return most if limit is None else min(most, tree.subtree[n] + limit)
+
+
+def _local_quota(subtree: int, line: QuotaLine | None) -> int:
+    """Return max(0, subtree - lending limit); 0 where everything may be lent."""
+    if line is None or line.lending_limit is None:
+        return 0
+    return max(0, subtree - line.lending_limit)
+
+
+class QuotaLedger:
+    """Usage of every tenant in every time row; can add, test and roll back.
+
+    Attributes:
+        usage: (rows, flavors, tenants) milli-units, kept as Kueue's Usage: what a tenant holds
+            itself plus what its children take beyond their local quota.
+    """
+
+    def __init__(self, tree: QuotaTree, rows: int = 1) -> None:
+        self.tree = tree
+        self.usage: IntArray = np.zeros((rows, len(tree.flavors), len(tree.slugs)), dtype=np.int64)
+        self._log: list[tuple[str, Charge, slice | list[int]]] = []
+
+    def add(self, tenant: str, charge: Charge, rows: slice | list[int] = slice(None)) -> None:
+        """Charge a tenant in the given rows; a negative amount gives back."""
+        self._log.append((tenant, charge, rows))
+        self._shift(tenant, charge, rows)
+
+    def _shift(self, tenant: str, charge: Charge, rows: slice | list[int]) -> None:
+        f = self.tree.flavors.get(charge.flavor)
+        n = self.tree.index.get(tenant, -1)
+        if f is None:
+            return
+        delta: IntArray | int = charge.amount
+        while n >= 0:
+            before = self.usage[rows, f, n]
+            after = before + delta
+            self.usage[rows, f, n] = after
+            local = self.tree.trees[f].local[n]
+            delta = np.maximum(after - local, 0) - np.maximum(before - local, 0)
+            n = self.tree.parent[n]
+
+    def available(self, tenant: str, flavor: str, rows: slice | list[int] = slice(None)) -> int:
+        """Return what the tenant may still take in all of the given rows; may be negative."""
+        f = self.tree.flavors.get(flavor)
+        if f is None:
+            return UNLIMITED
+        n = self.tree.index[tenant]
+        if not self.tree.trees[f].named[n]:
+            return 0
+        return int(self._available(self.usage[rows, f], self.tree.trees[f], n).min())
+
+    def _available(self, usage: IntArray, tree: FlavorTree, n: int) -> IntArray:
+        used = usage[:, n]
+        parent = self.tree.parent[n]
+        if parent < 0:
+            return tree.subtree[n] - used
+        above = self._available(usage, tree, parent)
+        local, limit = tree.local[n], tree.borrowing[n]
+        if limit is not None:
+            stored = tree.subtree[n] - local
+            above = np.minimum(above, stored - np.maximum(used - local, 0) + limit)
+        return np.maximum(local - used, 0) + above
+
+    def used(self, tenant: str, flavor: str) -> int:
+        """Return Usage in row 0."""
+        f = self.tree.flavors.get(flavor)
+        return 0 if f is None else int(self.usage[0, f, self.tree.index[tenant]])
+
+    def checkpoint(self) -> int:
+        """Return a mark for `rollback`."""
+        return len(self._log)
+
+    def rollback(self, mark: int) -> None:
+        """Undo every `add` since the mark, last first."""
+        while len(self._log) > mark:
+            tenant, charge, rows = self._log.pop()
+            self._shift(tenant, Charge(charge.flavor, -charge.amount), rows)
+
+    def resize(self, rows: int) -> None:
+        """Make room for that many rows; existing ones keep their place."""
+        grown = np.zeros((rows, *self.usage.shape[1:]), dtype=np.int64)
+        grown[: len(self.usage)] = self.usage
+        self.usage = grown

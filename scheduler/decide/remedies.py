@@ -1,0 +1,168 @@
+"""What would help a waiting job: the smallest changes that were tried and work.
+
+Each change is tried on the session at the job's own turn, without changing the session, so it is
+true of this job at this place in the queue.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from scheduler.core.reasons import Remedy, WaitReason
+from scheduler.core.snapshot import JobSpec
+from scheduler.decide.admission import Refusal, refusal
+from scheduler.decide.explain import Blocked, unavailable_evidence
+from scheduler.decide.session import Session
+
+LEAST_TIME_LIMIT_S = 60.0
+"""Nobody is advised to ask for less time than this."""
+
+Change: TypeAlias = tuple[Remedy, JobSpec]
+
+
+def for_blocked(session: Session, job: JobSpec, why: Blocked) -> tuple[Remedy, ...]:
+    """Return the changes that would start the job at this moment of the cycle."""
+    helps = list(_first_that_work(session, job, must_start=True))
+    helps += _shorter(session, job)
+    if why.code is WaitReason.WAITING_FOR_QUOTA:
+        helps += _more_quota_now(session, job)
+    if why.code is WaitReason.NODES_UNAVAILABLE:
+        helps.append(Remedy("ask_admin_for_nodes", unavailable_evidence(session)))
+    return tuple(helps)
+
+
+def for_refused(session: Session, job: JobSpec, why: Refusal) -> tuple[Remedy, ...]:
+    """Return the changes that would make a job possible that can never run as it is."""
+    if why.code is WaitReason.EXCEEDS_MAX_QUOTA:
+        quota = _more_quota_ever(session, job)
+        return (*_first_that_work(session, job, must_start=False), *quota)
+    if why.code in {WaitReason.NO_MATCHING_FLAVOR, WaitReason.NEVER_FITS}:
+        changes = tuple(_first_that_work(session, job, must_start=False))
+        return (*changes, *_toleration(session, job))
+    return ()
+
+
+def starts(session: Session, job: JobSpec) -> bool:
+    """Return whether the engine would start this job now."""
+    return refusal(session, job) is None and session.fit_now(job) is not None
+
+
+def _first_that_work(session: Session, job: JobSpec, *, must_start: bool) -> Iterator[Remedy]:
+    """Give, of each kind of change, the first that works."""
+    for kind in (_other_flavor, _fewer_devices, _fewer_replicas, _less_cpu, _less_memory):
+        for remedy, changed in kind(session, job):
+            possible = refusal(session, changed) is None
+            starts_now = possible and session.fit_now(changed) is not None
+            if starts_now or (possible and not must_start):
+                yield Remedy(remedy.code, {**remedy.params, "starts_now": starts_now})
+                break
+
+
+def _other_flavor(session: Session, job: JobSpec) -> Iterator[Change]:
+    if job.shape.devices and job.flavors:
+        for name in sorted(session.flavor_of.keys() - set(job.flavors)):
+            yield Remedy("other_flavor", {"flavor": name}), replace(job, flavors=(name,))
+
+
+def _fewer_devices(session: Session, job: JobSpec) -> Iterator[Change]:
+    del session
+    for devices in _smaller(job.shape.devices):
+        shape = replace(job.shape, devices=devices)
+        yield Remedy("fewer_devices", {"devices": devices}), replace(job, shape=shape)
+
+
+def _fewer_replicas(session: Session, job: JobSpec) -> Iterator[Change]:
+    del session
+    for replicas in _smaller(job.replicas_min):
+        changed = replace(job, replicas_min=replicas, replicas_max=replicas)
+        yield Remedy("fewer_replicas", {"replicas": replicas}), changed
+
+
+def _less_cpu(session: Session, job: JobSpec) -> Iterator[Change]:
+    free = int(session.profile.row(0).cpu.max(initial=0))
+    for cpu_milli in _less(job.shape.cpu_milli, free, least=1000):
+        shape = replace(job.shape, cpu_milli=cpu_milli)
+        yield Remedy("less_cpu", {"cpu_milli": cpu_milli}), replace(job, shape=shape)
+
+
+def _less_memory(session: Session, job: JobSpec) -> Iterator[Change]:
+    free = int(session.profile.row(0).memory.max(initial=0))
+    for memory_mib in _less(job.shape.memory_mib, free, least=256):
+        shape = replace(job.shape, memory_mib=memory_mib)
+        yield Remedy("less_memory", {"memory_mib": memory_mib}), replace(job, shape=shape)
+
+
+def _smaller(amount: int) -> Sequence[int]:
+    """Return a handful of smaller amounts, largest first: one less, then powers of two."""
+    powers = [1 << k for k in range(min(amount, 64).bit_length()) if 1 << k < amount]
+    return sorted({*powers, *([amount - 1] if amount > 1 else [])}, reverse=True)
+
+
+def _less(asked: int, free: int, *, least: int) -> Sequence[int]:
+    """Return a handful of smaller amounts, largest first: what is free, a half, a quarter."""
+    amounts = {free, asked // 2, asked // 4}
+    return sorted((amount for amount in amounts if least <= amount < asked), reverse=True)
+
+
+def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
+    """Return the longest time limit with which the job would slip in before a reservation."""
+    times = session.profile.times
+    low, high = 0, session.window(session.now_s + job.time_limit_s)  # low rows fit, high do not
+    while high - low > 1:
+        middle = (low + high) // 2
+        if session.fit_now(job, rows=middle):
+            low = middle
+        else:
+            high = middle
+    if low == 0 or times[low] - session.now_s < LEAST_TIME_LIMIT_S:
+        return []
+    limit_s = times[low] - session.now_s
+    if not starts(session, replace(job, time_limit_s=limit_s)):
+        return []
+    return [Remedy("shorter_time_limit", {"time_limit_s": limit_s, "starts_now": True})]
+
+
+def _more_quota_now(session: Session, job: JobSpec) -> list[Remedy]:
+    """Return the quota that is missing for a start now, if quota is all that is missing."""
+    rows = session.window(session.now_s + job.time_limit_s)
+    at = session.profile.quota_rows(0, rows)
+    for flavor in session.allowed(job):
+        if session.counted(session.demand(job, flavor), rows).total < job.replicas_min:
+            continue
+        missing = {
+            charge.flavor: charge.amount - available
+            for charge in session.charges(job, flavor, job.replicas_min)
+            if (available := session.profile.ledger.available(job.tenant, charge.flavor, at))
+            < charge.amount
+        }
+        if all(session.tree.may_use(job.tenant, name) for name in missing):
+            return [Remedy("ask_for_quota", {"missing_milli": missing, "starts_now": True})]
+    return []
+
+
+def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
+    """Return the quota without which the job can never run, on the flavor that needs least."""
+    wanted = []
+    for flavor in session.allowed(job):
+        if session.empty_room(job, flavor) >= job.replicas_min:
+            missing = {
+                charge.flavor: charge.amount - most
+                for charge in session.charges(job, flavor, job.replicas_min)
+                if (most := session.tree.potential(job.tenant, charge.flavor)) < charge.amount
+            }
+            wanted.append((sum(missing.values()), sorted(missing.items())))
+    if not wanted:
+        return []
+    return [Remedy("ask_for_quota", {"missing_milli": dict(min(wanted)[1]), "starts_now": False})]
+
+
+def _toleration(session: Session, job: JobSpec) -> list[Remedy]:
+    """Return the taints that keep a job off every node that could hold it."""
+    taints = frozenset[str]().union(*session.layout.taints) - job.tolerations
+    changed = replace(job, tolerations=job.tolerations | taints)
+    if not taints or refusal(session, changed) is not None:
+        return []
+    starts_now = session.fit_now(changed) is not None
+    return [
+        Remedy("ask_admin_for_toleration", {"taints": sorted(taints), "starts_now": starts_now})
+    ]

@@ -1,0 +1,297 @@
+"""One cycle's working state: what is left, what may be used, what was decided so far.
+
+A session starts from a snapshot and is changed by `start` and `reserve` only. Counts and scores are
+cached per kind of replica and window, and only the nodes that were touched are counted again.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scheduler.core.policy import Policy
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.decide.backfill import Hold, Profile, expected_end_s
+from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
+from scheduler.decide.placement import Site, place, scored
+from scheduler.decide.quota import Charge, QuotaTree
+from scheduler.decide.scoring import SCORES
+
+
+class Fit(NamedTuple):
+    """A way in which a job fits.
+
+    Attributes:
+        flavor: index of the flavor of all replicas, `ANY` for none.
+        replicas: how many fit, within the job's bounds.
+        start_s: when.
+        site: counts and scores to place them by.
+    """
+
+    flavor: int
+    replicas: int
+    start_s: float
+    site: Site
+
+
+@dataclass(slots=True)
+class _Window:
+    """What is free in all rows up to one array row, kept up to date by the touch log."""
+
+    free: Free
+    seen: int
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Counts and scores of one demand in one window, kept up to date by the touch log."""
+
+    counts: IntArray
+    scores: np.ndarray[tuple[int], np.dtype[np.float64]]
+    total: int
+    seen: int
+
+
+class Session:
+    """The state of one cycle.
+
+    Attributes:
+        profile: capacity and quota over time.
+        tree: the compiled quota tree.
+        free_at_start: what was free before anything was decided.
+    """
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
+        self.snapshot, self.policy, self.now_s = snapshot, policy, now_s
+        self.layout = Layout(snapshot.fleet)
+        self.tree = QuotaTree(snapshot.tenants)
+        self.flavor_of: Mapping[str, int] = flavor_index(snapshot.fleet)
+        self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
+        self.normalised = _normalised(snapshot)
+        running = [(expected_end_s(job, now_s), self.hold_of(job)) for job in snapshot.running]
+        self.free_at_start = self.layout.free_now(snapshot.fleet)
+        self.profile = Profile(self.layout, self.free_at_start, self.tree, running, now_s=now_s)
+        self._filters: dict[Demand, Filter] = {}
+        self._windows: dict[int, _Window] = {}
+        self._counted: dict[tuple[Demand, int], _Counted] = {}
+        self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
+        self._rooms: dict[Demand, int] = {}
+        self._no_earlier: dict[tuple[object, ...], float] = {}
+
+    # -- what a job may use -------------------------------------------------------------------
+
+    def flavor_name(self, flavor: int) -> str:
+        """Return the name of a flavor index, "" for none."""
+        return "" if flavor == ANY else self._names[flavor]
+
+    def allowed(self, job: JobSpec) -> tuple[int, ...]:
+        """Return the flavors that a job may use, best first; (ANY,) for a job without devices.
+
+        Named flavors keep the user's order. Without names every flavor of the fleet is allowed,
+        the smallest first, so that large devices stay free for those who need them.
+        """
+        key = (job.shape.devices > 0, job.flavors, job.min_throughput)
+        if key not in self._allowed:
+            self._allowed[key] = self._allowed_of(job)
+        return self._allowed[key]
+
+    def _allowed_of(self, job: JobSpec) -> tuple[int, ...]:
+        if not job.shape.devices:
+            return (ANY,)
+        named = [self.flavor_of[name] for name in job.flavors if name in self.flavor_of]
+        if not job.flavors:
+            named = sorted(range(len(self._names)), key=self._smallest_first)
+        fast = [f for f in named if self.normalised[f] >= job.min_throughput]
+        return tuple(dict.fromkeys(fast))
+
+    def _smallest_first(self, flavor: int) -> tuple[bool, float, str]:
+        units = self.snapshot.fleet.flavors[flavor].compute_units
+        return (units is None, units or 0.0, self._names[flavor])
+
+    def charges(self, job: JobSpec, flavor: int, replicas: int) -> tuple[Charge, ...]:
+        """Return what the tenant is charged for that many replicas."""
+        cpu = Charge(CPU_FLAVOR, job.shape.cpu_milli * replicas)
+        if flavor == ANY:
+            return (cpu,)
+        return (cpu, Charge(self._names[flavor], job.shape.device_milli * replicas))
+
+    def hold_of(self, job: RunningJob) -> Hold:
+        """Return what a running job holds."""
+        devices = [device for replica in job.replicas for device in replica.devices]
+        fleet = self.snapshot.fleet
+        flavor = int(fleet.device_flavor[devices[0]]) if devices else ANY
+        charges = self.charges(job.spec, flavor, len(job.replicas))
+        return Hold(job.spec.tenant, charges, job.spec.shape, job.replicas)
+
+    def nominal(self, tenant: str, flavor: str) -> int:
+        """Return the tenant's own nominal quota, 0 where it names none."""
+        line = self.snapshot.tenants[self.tree.index[tenant]].quotas.get(flavor)
+        return line.nominal if line else 0
+
+    def filter(self, demand: Demand) -> Filter:
+        """Return the ready-made filter of a demand."""
+        if demand not in self._filters:
+            self._filters[demand] = Filter(self.layout, demand)
+        return self._filters[demand]
+
+    def demand(self, job: JobSpec, flavor: int, *, whatever_health: bool = False) -> Demand:
+        """Return the demand of one replica on one flavor."""
+        return Demand(job.shape, flavor, job.tolerations, whatever_health)
+
+    def empty_room(self, job: JobSpec, flavor: int) -> int:
+        """Return how many replicas the empty cluster would hold, whatever the health now."""
+        demand = self.demand(job, flavor, whatever_health=True)
+        if demand not in self._rooms:
+            counts = self.filter(demand).count(self.layout.capacity)
+            self._rooms[demand] = int(counts.sum())
+        return self._rooms[demand]
+
+    def largest_node(self, flavor: int) -> int:
+        """Return the most devices of a flavor on one node."""
+        return int((self.layout.flavor == flavor).sum(axis=-1).max(initial=0))
+
+    def quota_ever(self, job: JobSpec, flavor: int) -> int:
+        """Return how many replicas the tenant's quota could ever allow."""
+        charges = self.charges(job, flavor, 1)
+        return min(self.tree.potential(job.tenant, c.flavor) // c.amount for c in charges)
+
+    # -- now ----------------------------------------------------------------------------------
+
+    def window(self, end_s: float) -> int:
+        """Return the number of rows that a job which starts now and ends then must fit into."""
+        if end_s <= self.profile.first_reserved_s:
+            return 1  # nobody takes anything later, so row 0 is the tightest
+        return self.profile.until(end_s)
+
+    def quota_replicas(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
+        """Return how many replicas the tenant's quota allows in rows first..last-1."""
+        rows = self.profile.quota_rows(first, last)
+        most = job.replicas_max
+        for charge in self.charges(job, flavor, 1):
+            left = self.profile.ledger.available(job.tenant, charge.flavor, rows)
+            most = min(most, left // charge.amount)
+        return most
+
+    def fit_now(
+        self, job: JobSpec, flavors: Sequence[int] | None = None, *, rows: int | None = None
+    ) -> Fit | None:
+        """Return the best way to start a job now, None if there is none.
+
+        As many replicas as possible; among equals the flavor that comes first.
+
+        Args:
+            job: the job, admissible.
+            flavors: to choose from; the allowed ones by default.
+            rows: rows that it must fit into; up to its end by default.
+        """
+        last = rows or self.window(self.now_s + job.time_limit_s)
+        best: Fit | None = None
+        for flavor in self.allowed(job) if flavors is None else flavors:
+            replicas = self.quota_replicas(job, flavor, 0, last)
+            if replicas < max(job.replicas_min, best.replicas + 1 if best else 1):
+                continue
+            demand = self.demand(job, flavor)
+            counted = self.counted(demand, last)
+            replicas = min(replicas, counted.total)
+            if replicas >= max(job.replicas_min, best.replicas + 1 if best else 1):
+                site = self._site(demand, counted, last)
+                best = Fit(flavor, replicas, self.now_s, site)
+        return best
+
+    def counted(self, demand: Demand, rows: int) -> _Counted:
+        """Return counts and scores of a demand for a start now, up to date."""
+        key = (demand, self.profile.rows[rows - 1])
+        free, log = self._free(rows), self.profile.touched
+        found = self._counted.get(key)
+        if found is None:
+            site = scored(self.layout, self.filter(demand), free, self.policy.placement)
+            total = int(site.counts.sum())
+            found = _Counted(site.counts, site.scores, total, len(log))
+            self._counted[key] = found
+        elif found.seen < len(log):
+            self._recount(found, demand, free)
+        return found
+
+    def _recount(self, found: _Counted, demand: Demand, free: Free) -> None:
+        log = self.profile.touched
+        nodes = np.array(sorted(set(log[found.seen :])), dtype=np.int64)
+        part, wanted = Free(*(table[nodes] for table in free)), self.filter(demand)
+        counts = wanted.count(part, nodes)
+        found.total += int(counts.sum() - found.counts[nodes].sum())
+        found.counts[nodes] = counts
+        score = SCORES[self.policy.placement]
+        found.scores[nodes] = score(self.layout, wanted, part, nodes)
+        found.seen = len(log)
+
+    def _free(self, rows: int) -> Free:
+        """Return what is free in all of the first rows."""
+        if rows == 1:
+            return self.profile.row(0)
+        key, log = self.profile.rows[rows - 1], self.profile.touched
+        window = self._windows.get(key)
+        if window is None:
+            window = _Window(self.profile.floor(0, rows), len(log))
+            self._windows[key] = window
+        elif window.seen < len(log):
+            nodes = np.array(sorted(set(log[window.seen :])), dtype=np.int64)
+            part = self.profile.floor(0, rows, nodes)
+            for table, values in zip(window.free, part, strict=True):
+                table[nodes] = values
+            window.seen = len(log)
+        return window.free
+
+    def _site(self, demand: Demand, counted: _Counted, rows: int) -> Site:
+        wanted = self.filter(demand)
+        return Site(self.layout, wanted, self._free(rows), counted.counts, counted.scores)
+
+    # -- later --------------------------------------------------------------------------------
+
+    def fit_later(self, job: JobSpec) -> Fit | None:
+        """Return the earliest planned start after now, of the smallest gang; None = never seen."""
+        key = (job.shape, self.allowed(job), job.tolerations, job.replicas_min)
+        since = self._no_earlier.get(key, self.now_s)
+        times, quick_seen = self.profile.times, False
+        for k in range(max(1, self.profile.until(since)), len(times)):
+            if times[k] == float("inf"):
+                return None
+            for flavor in self.allowed(job):
+                wanted = self.filter(self.demand(job, flavor))
+                if wanted.count(self.profile.row(k)).sum() < job.replicas_min:
+                    continue
+                if not quick_seen:
+                    self._no_earlier[key], quick_seen = times[k], True
+                fit = self._fit_at(job, flavor, k)
+                if fit:
+                    return fit
+        return None
+
+    def _fit_at(self, job: JobSpec, flavor: int, k: int) -> Fit | None:
+        start_s = self.profile.times[k]
+        last = max(k + 1, self.profile.until(start_s + job.time_limit_s))
+        if self.quota_replicas(job, flavor, k, last) < job.replicas_min:
+            return None
+        wanted = self.filter(self.demand(job, flavor))
+        free = self.profile.floor(k, last)
+        site = scored(self.layout, wanted, free, self.policy.placement)
+        if site.counts.sum() < job.replicas_min:
+            return None
+        return Fit(flavor, job.replicas_min, start_s, site)
+
+    # -- taking -------------------------------------------------------------------------------
+
+    def take(self, job: JobSpec, fit: Fit) -> tuple[tuple[ReplicaPlacement, ...], float]:
+        """Place a fit, hold it until the job's time limit, and return the placements and score."""
+        replicas, score = place(fit.site, fit.replicas, self.policy.placement)
+        charges = self.charges(job, fit.flavor, fit.replicas)
+        hold = Hold(job.tenant, charges, job.shape, replicas)
+        self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
+        return replicas, score
+
+
+def _normalised(snapshot: Snapshot) -> tuple[float, ...]:
+    """Return (flavors,) throughput against the fastest of the fleet; 0 where unknown."""
+    units = [flavor.compute_units or 0.0 for flavor in snapshot.fleet.flavors]
+    fastest = max(units, default=0.0)
+    return tuple(unit / fastest if fastest > 0 else 0.0 for unit in units)

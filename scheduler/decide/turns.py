@@ -1,0 +1,172 @@
+"""The jobs' turns: each is started, planned and reserved for, or told why not.
+
+Both strategies run this; they differ in who gets a turn first and on which flavor.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.policy import Policy
+from scheduler.core.reasons import Pending
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.snapshot import JobSpec, Snapshot
+from scheduler.decide import eta, explain, remedies
+from scheduler.decide.admission import Refusal, refusal
+from scheduler.decide.fairness import FairShares
+from scheduler.decide.ordering import Queue, Ranked, scale_of, static_parts
+from scheduler.decide.session import Session
+
+BACKFILL_DEPTH = 100
+"""So many blocked jobs get a planned start and a reservation (Slurm's bf_max_job_test)."""
+
+REMEDY_DEPTH = 10
+"""So many blocked jobs, the first of the queue, get remedies in a normal cycle."""
+
+
+class Waiting(NamedTuple):
+    """A blocked job: its answer, and its planned start where one was found."""
+
+    pending: Pending
+    planned_s: float | None
+
+
+class Turns:
+    """What one pass over the queue has decided so far.
+
+    Attributes:
+        session: what is left.
+        shares: the tenants' standing.
+        candidates: the jobs that are not refused, any order.
+        starts: jobs started, in order.
+    """
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
+        self.snapshot, self.policy, self.now_s = snapshot, policy, now_s
+        self.session = Session(snapshot, policy, now_s=now_s)
+        refusals = {job.uid: refusal(self.session, job) for job in snapshot.pending}
+        self.candidates = [job for job in snapshot.pending if refusals[job.uid] is None]
+        self.shares = _shares(self.session, self.candidates)
+        self.starts: list[Start] = []
+        self._refused = [
+            self._refuse(job, why)
+            for job in snapshot.pending
+            if (why := refusals[job.uid]) is not None
+        ]
+        self._waiting: list[Waiting] = []
+
+    def queue(self, jobs: Sequence[JobSpec] | None = None) -> Iterator[Ranked]:
+        """Give the candidates (or some of them) in order, following the shares as they move."""
+        capacity = capacity_milli(self.session)
+        cpu_milli = capacity.get(CPU_FLAVOR, 0)
+        scale = scale_of(
+            self.candidates, devices_milli=sum(capacity.values()) - cpu_milli, cpu_milli=cpu_milli
+        )
+        order = self.policy.order
+        ranked = [
+            (job, static_parts(job, order, scale, now_s=self.now_s))
+            for job in (self.candidates if jobs is None else jobs)
+        ]
+        return iter(Queue(ranked, self.shares, order.fair_share, sorted(capacity)))
+
+    def turn(self, ranked: Ranked) -> bool:
+        """Give one job its turn; return whether it started."""
+        if self.try_start(ranked):
+            return True
+        self._block(ranked)
+        return False
+
+    def try_start(self, ranked: Ranked, flavors: Sequence[int] | None = None) -> bool:
+        """Start the job if it fits now; return whether it did."""
+        job = ranked.job
+        fit = self.session.fit_now(job, flavors)
+        if fit is None:
+            return False
+        replicas, score = self.session.take(job, fit)
+        self.shares.allocate(job.tenant, self.session.charges(job, fit.flavor, fit.replicas))
+        flavor = self.session.flavor_name(fit.flavor)
+        self.starts.append(Start(job.uid, replicas, flavor, score, ranked.parts))
+        return True
+
+    def _block(self, ranked: Ranked) -> None:
+        """Say why the job waits, and plan and reserve for it while the depth lasts."""
+        job = ranked.job
+        why = explain.blocked(self.session, job)
+        helps = (
+            remedies.for_blocked(self.session, job, why)
+            if len(self._waiting) < REMEDY_DEPTH
+            else ()
+        )
+        planned_s = None
+        if len(self._waiting) < BACKFILL_DEPTH:
+            fit = self.session.fit_later(job)
+            if fit:
+                self.session.take(job, fit)
+                planned_s = fit.start_s
+        evidence = {**why.evidence, "ahead": ranked.position - 1}
+        pending = Pending(
+            job.uid,
+            why.code,
+            evidence,
+            helps,
+            position=ranked.position,
+            priority_parts=ranked.parts,
+        )
+        self._waiting.append(Waiting(pending, planned_s))
+
+    def _refuse(self, job: JobSpec, why: Refusal) -> Pending:
+        helps = remedies.for_refused(self.session, job, why)
+        return Pending(job.uid, why.code, why.evidence, helps)
+
+    def plan(self, report: SolverReport) -> Plan:
+        """Return the plan of what was decided."""
+        timed = eta.with_expected_starts(
+            [(waiting.pending, waiting.planned_s) for waiting in self._waiting],
+            self.snapshot.start_error,
+            now_s=self.now_s,
+        )
+        return Plan(
+            cluster=self.snapshot.cluster,
+            now_s=self.now_s,
+            starts=tuple(self.starts),
+            pending=(*timed, *sorted(self._refused, key=lambda pending: pending.uid)),
+            fair_shares=self.shares.rows(),
+            solver=report,
+        )
+
+
+def capacity_milli(session: Session) -> dict[str, int]:
+    """Return flavor -> milli-units that can be used or are held, CPU included."""
+    layout, fleet = session.layout, session.snapshot.fleet
+    held = layout.flavor[:, :] >= 0
+    held &= session.free_at_start.milli < WHOLE_MILLI
+    counted = layout.usable | held
+    capacity = {
+        flavor.name: WHOLE_MILLI * int((counted & (layout.flavor == i)).sum())
+        for i, flavor in enumerate(fleet.flavors)
+    }
+    return capacity | {CPU_FLAVOR: int(layout.capacity.cpu[layout.ready].sum())}
+
+
+def _shares(session: Session, candidates: Sequence[JobSpec]) -> FairShares:
+    snapshot = session.snapshot
+    allocated: dict[tuple[str, str], int] = {}
+    for job in snapshot.running:
+        _add(allocated, job.spec.tenant, session.hold_of(job).charges)
+    requested = dict(allocated)
+    for spec in candidates:
+        wanted = session.charges(spec, session.allowed(spec)[0], spec.replicas_max)
+        _add(requested, spec.tenant, wanted)
+    capacity = capacity_milli(session)
+    return FairShares(snapshot.tenants, capacity, allocated, requested, snapshot.usage_decayed)
+
+
+def _add(sums: dict[tuple[str, str], int], tenant: str, charges: Sequence[tuple[str, int]]) -> None:
+    for flavor, amount in charges:
+        sums[tenant, flavor] = sums.get((tenant, flavor), 0) + amount
+
+
+def parts_of(plan: Plan) -> Mapping[str, Mapping[str, float]]:
+    """Return uid -> priority parts of every job that was in the queue."""
+    started = {start.uid: start.priority_parts for start in plan.starts}
+    return started | {p.uid: p.priority_parts for p in plan.pending if p.position}

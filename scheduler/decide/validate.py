@@ -1,0 +1,117 @@
+"""Is a snapshot fit to be decided on? One pass, typed errors."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.core.errors import InvalidSnapshotError
+from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.snapshot import Fleet, RunningJob, Snapshot, TenantNode
+
+
+def validate(snapshot: Snapshot) -> None:
+    """Check that a snapshot does not contradict itself; O(its size).
+
+    A job that is wrong in itself is no error here: it is answered with `misconfigured`.
+
+    Raises:
+        InvalidSnapshotError: shapes disagree, an amount is negative or not a number, an index
+            points nowhere, a uid occurs twice, or the tree has a cycle.
+    """
+    _require(math.isfinite(snapshot.now_s), "now_s is not a finite number")
+    _check_fleet(snapshot.fleet)
+    _check_tree(snapshot.tenants)
+    _check_running(snapshot.running, snapshot.fleet)
+    uids = [job.uid for job in snapshot.pending] + [job.spec.uid for job in snapshot.running]
+    _unique(uids, "job uid")
+    for tenant, usage in snapshot.usage_decayed.items():
+        good = math.isfinite(usage) and usage >= 0
+        _require(good, f"usage_decayed of {tenant!r} is {usage}")
+    for factor in snapshot.start_error:
+        _require(math.isfinite(factor) and factor >= 0, f"start_error holds {factor}")
+
+
+def _require(condition: bool | np.bool_, message: str) -> None:
+    if not condition:
+        raise InvalidSnapshotError(message)
+
+
+def _unique(values: Sequence[str], what: str) -> None:
+    seen: set[str] = set()
+    for value in values:
+        _require(value not in seen, f"{what} {value!r} occurs twice")
+        seen.add(value)
+
+
+def _check_fleet(fleet: Fleet) -> None:
+    nodes, devices = len(fleet.node_names), len(fleet.device_uids)
+    _unique(fleet.node_names, "node name")
+    _unique(fleet.device_uids, "device uid")
+    _unique([flavor.name for flavor in fleet.flavors], "flavor")
+    for name in ("node_cpu_milli", "node_memory_mib", "node_cpu_free_milli"):
+        _shape(getattr(fleet, name), nodes, name)
+    for name in ("node_memory_free_mib", "node_ready", "node_note", "node_taints", "node_labels"):
+        _shape(getattr(fleet, name), nodes, name)
+    for name in ("device_node", "device_flavor", "device_free_milli", "device_free_memory_mib"):
+        _shape(getattr(fleet, name), devices, name)
+    for name in ("device_memory_mib", "device_healthy", "device_link_group"):
+        _shape(getattr(fleet, name), devices, name)
+    _check_amounts(fleet, nodes)
+
+
+def _shape(values: Sequence[object] | npt.NDArray[np.generic], size: int, name: str) -> None:
+    _require(len(values) == size, f"{name} has {len(values)} entries, expected {size}")
+    if isinstance(values, np.ndarray):
+        _require(values.ndim == 1, f"{name} is not one-dimensional")
+        _require(values.dtype.kind in "iub", f"{name} is not of integers")
+
+
+def _check_amounts(fleet: Fleet, nodes: int) -> None:
+    for name in ("node_cpu_milli", "node_memory_mib", "device_memory_mib"):
+        _require((getattr(fleet, name) >= 0).all(), f"{name} holds a negative amount")
+    free = fleet.device_free_milli
+    _require(((free >= 0) & (free <= WHOLE_MILLI)).all(), "device_free_milli is not in 0..1000")
+    at, flavor = fleet.device_node, fleet.device_flavor
+    _require(((at >= 0) & (at < nodes)).all(), "device_node points to no node")
+    _require((np.diff(at) >= 0).all(), "device_node is not ascending")
+    known = (flavor >= 0) & (flavor < len(fleet.flavors))
+    _require(known.all(), "device_flavor points to no flavor")
+    for spec in fleet.flavors:
+        units = spec.compute_units
+        good = units is None or (math.isfinite(units) and units > 0)
+        _require(good, f"compute_units of flavor {spec.name!r} is {units}")
+        watts = spec.power_w
+        good = watts is None or (math.isfinite(watts) and watts >= 0)
+        _require(good, f"power_w of flavor {spec.name!r} is {watts}")
+
+
+def _check_tree(tenants: Sequence[TenantNode]) -> None:
+    _unique([tenant.slug for tenant in tenants], "tenant")
+    known = {tenant.slug for tenant in tenants}
+    seen: set[str] = set()
+    for tenant in tenants:
+        slug, parent = tenant.slug, tenant.parent
+        _require(parent is None or parent in known, f"parent of tenant {slug!r} is unknown")
+        ordered = parent is None or parent in seen
+        _require(ordered, f"tenant {slug!r} stands before its parent, or in a cycle")
+        seen.add(slug)
+        weight = tenant.fair_weight
+        _require(math.isfinite(weight) and weight >= 0, f"fair_weight of {slug!r} is {weight}")
+        for flavor, line in tenant.quotas.items():
+            amounts = (line.nominal, line.borrowing_limit or 0, line.lending_limit or 0)
+            _require(min(amounts) >= 0, f"quota of {slug!r} for {flavor!r} is negative")
+
+
+def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:
+    nodes, devices = len(fleet.node_names), len(fleet.device_uids)
+    for job in running:
+        uid = job.spec.uid
+        _require(math.isfinite(job.started_s), f"started_s of job {uid!r} is {job.started_s}")
+        _require(job.spec.time_limit_s > 0, f"time_limit_s of running job {uid!r} is not positive")
+        for replica in job.replicas:
+            _require(0 <= replica.node < nodes, f"job {uid!r} runs on no known node")
+            for device in replica.devices:
+                good = 0 <= device < devices and fleet.device_node[device] == replica.node
+                _require(good, f"job {uid!r} holds a device that is not on its node")

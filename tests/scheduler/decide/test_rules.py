@@ -1,0 +1,53 @@
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.reasons import WaitReason
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide.cycle import decide
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
+
+RULES = Policy(strategy="rules")
+
+
+def plan_of(snapshot: Snapshot, policy: Policy = RULES) -> Plan:
+    return decide(snapshot, policy, now_s=NOW_S, budget_s=1.0)
+
+
+def test_a_job_starts_on_an_idle_fleet() -> None:
+    plan = plan_of(world(FleetBuilder().node("n1", devices=4), [job("a", devices=2)]))
+    assert [start.uid for start in plan.starts] == ["a"]
+    assert plan.starts[0].replicas[0].devices == (0, 1)
+    assert plan.starts[0].flavor == "a100"
+    assert plan.pending == ()
+
+
+def test_a_blocked_job_is_planned_for_the_end_of_the_one_that_runs() -> None:
+    busy = running(job("old", devices=4, limit_s=600), 0, range(4))
+    plan = plan_of(
+        world(FleetBuilder().node("n1", devices=4), [job("a", devices=2)], running=[busy])
+    )
+    (pending,) = plan.pending
+    assert pending.code is WaitReason.WAITING_FOR_CAPACITY
+    assert pending.expected_start_p50_s == NOW_S + 600
+
+
+def test_a_lower_job_backfills_only_if_it_ends_before_the_planned_start() -> None:
+    busy = running(job("old", devices=3, limit_s=600), 0, range(3))
+    jobs = [
+        job("big", devices=4, priority=1),
+        job("long", devices=1, limit_s=601),
+        job("short", devices=1, limit_s=600),
+    ]
+    plan = plan_of(world(FleetBuilder().node("n1", devices=4), jobs, running=[busy]))
+    assert [start.uid for start in plan.starts] == ["short"]
+    reasons = {p.uid: p.code for p in plan.pending}
+    assert reasons["long"] is WaitReason.RESERVED
+
+
+def test_a_quota_that_is_used_up_is_said_so() -> None:
+    jobs = [job("a", devices=2), job("b", devices=2)]
+    plan = plan_of(world(FleetBuilder().node("n1", devices=4), jobs, tenants=[tenant("t", a100=3)]))
+    assert [start.uid for start in plan.starts] == ["a"]
+    (pending,) = plan.pending
+    assert pending.code is WaitReason.WAITING_FOR_QUOTA
+    assert pending.evidence["missing_milli"] == 1000
+    assert pending.expected_start_p50_s == NOW_S + 3600
