@@ -1,0 +1,217 @@
+"""The simulated fleet."""
+
+import itertools
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from telemetry import flavors
+from telemetry.sense.synthetic import Held, build
+
+ROOT = Path(__file__).resolve().parents[3]
+NOW_S = 1_800_000_000.0
+DAY_S = 86_400
+FIRST = "SIM-demo-h100-01-0"
+
+
+def fleet(now_s=NOW_S, held=None, **options):
+    return build("demo", {"held": lambda: held or {}, **options}).collect(now_s=now_s)
+
+
+def first_device(now_s=NOW_S, held=None, **options):
+    return fleet(now_s, held, **options)[0].devices[0]
+
+
+def over_a_day(kind, milli=1000, step_s=300):
+    held = {FIRST: Held(milli, kind)}
+    collector = build("demo", {"held": lambda: held})
+    moments = range(0, DAY_S, step_s)
+    return [collector.collect(now_s=NOW_S + at)[0].devices[0] for at in moments]
+
+
+def test_the_fleet_has_the_promised_mix():
+    count = Counter()
+    for node in fleet():
+        kind = {flavors.flavor_slug(device.vendor, device.model) for device in node.devices}
+        count[(kind.pop() if kind else "cpu", len(node.devices))] += 1
+    assert count == {
+        ("nvidia-h100-sxm", 8): 3,
+        ("nvidia-a100-80gb", 8): 3,
+        ("nvidia-l40s", 4): 2,
+        ("amd-mi300x", 8): 2,
+        ("ascend-910b3", 8): 2,
+        ("cpu", 0): 2,
+    }
+
+
+def test_every_node_says_that_it_is_simulated():
+    assert all(node.labels["kilter/simulated"] == "true" for node in fleet(nodes=40))
+
+
+def test_names_and_uids_are_unique_in_a_large_fleet():
+    nodes = fleet(nodes=300)
+    names = [node.name for node in nodes]
+    uids = [device.uid for node in nodes for device in node.devices]
+    assert len(set(names)) == len(names) == 300
+    assert len(set(uids)) == len(uids)
+
+
+def test_one_node_is_tainted_and_one_device_unhealthy_however_large_the_fleet():
+    nodes = fleet(nodes=100)
+    assert [node.name for node in nodes if node.taints] == ["l40s-09"]
+    ill = [d for node in nodes for d in node.devices if d.health != "healthy"]
+    assert [device.uid for device in ill] == ["SIM-demo-a100-08-5"]
+    assert ill[0].health_note
+
+
+def test_nodes_have_racks_of_four_and_links_where_the_model_has_them():
+    nodes = fleet()
+    assert Counter(node.labels["kilter/rack"] for node in nodes) == {
+        "rack-01": 4,
+        "rack-02": 4,
+        "rack-03": 4,
+        "rack-04": 2,
+    }
+    assert {device.link_group for device in nodes[0].devices} == {0}
+    assert {device.link_group for device in nodes[2].devices} == {-1}
+
+
+def test_the_same_seed_time_and_holds_give_the_same_readings():
+    held = {FIRST: Held(1000, "training")}
+    assert fleet(held=held, seed=3) == fleet(held=held, seed=3)
+
+
+def test_another_process_with_another_hash_seed_gives_the_same_readings():
+    script = (
+        "from telemetry.sense.synthetic import Held, build\n"
+        f"c = build('demo', {{'held': lambda: {{'{FIRST}': Held(1000, 'training')}}}})\n"
+        f"print(c.collect(now_s={NOW_S}))"
+    )
+    texts = [
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert texts[0] == texts[1]
+    assert "SIM-demo-h100-01-0" in texts[0]
+
+
+def test_another_seed_gives_another_course():
+    held = {FIRST: Held(1000, "training")}
+    one, two = first_device(held=held, seed=1), first_device(held=held, seed=2)
+    assert one.utilised_frac != two.utilised_frac
+
+
+def test_an_idle_device_does_nearly_nothing_and_draws_idle_power():
+    for at in range(0, DAY_S, 977):
+        device = first_device(NOW_S + at)
+        assert 0.0 <= device.utilised_frac < 0.01
+        assert 90 < device.power_w < 130  # of 700 W
+        assert device.temperature_c < 36
+        assert device.memory_used_mib < 600
+
+
+def test_training_keeps_a_device_between_85_and_97_percent():
+    seen = [device.utilised_frac for device in over_a_day("training")]
+    assert min(seen) >= 0.85
+    assert max(seen) <= 0.97
+    assert max(seen) - min(seen) > 0.05
+
+
+def test_inference_follows_the_hours_of_the_day():
+    # The day's least is at 04:00 UTC and its most at 16:00; NOW_S is 08:00 UTC.
+    seen = [device.utilised_frac for device in over_a_day("inference")]
+    at_04, at_16 = seen[20 * 12], seen[8 * 12]
+    assert at_04 < 0.25
+    assert at_16 > 0.65
+
+
+def test_a_notebook_mostly_waits_and_now_and_then_runs():
+    seen = [device.utilised_frac for device in over_a_day("notebook", step_s=7)]
+    assert sum(frac < 0.1 for frac in seen) / len(seen) > 0.85
+    assert max(seen) > 0.5
+
+
+def test_batch_is_between():
+    seen = [device.utilised_frac for device in over_a_day("batch")]
+    assert 0.55 < min(seen) < max(seen) < 0.95
+
+
+def test_an_unknown_kind_looks_like_batch():
+    device = first_device(held={FIRST: Held(1000, "??")})
+    assert device == first_device(held={FIRST: Held(1000, "batch")})
+
+
+def test_half_a_device_is_half_as_busy():
+    whole = first_device(held={FIRST: Held(1000, "training")})
+    half = first_device(held={FIRST: Held(500, "training")})
+    assert half.utilised_frac == pytest.approx(whole.utilised_frac / 2, abs=1e-4)
+    assert half.memory_used_mib == pytest.approx(whole.memory_used_mib / 2, abs=1)
+    assert half.power_w < whole.power_w
+
+
+@pytest.mark.parametrize("milli", [-5, 0, 1, 999, 1000, 5000])
+@pytest.mark.parametrize("kind", ["training", "inference", "batch", "notebook"])
+@pytest.mark.parametrize("now_s", [0.0, -1e9, NOW_S, 1e12])
+def test_readings_stay_within_the_device(milli, kind, now_s):
+    device = first_device(now_s, {FIRST: Held(milli, kind)})
+    assert 0.0 <= device.utilised_frac <= 1.0
+    assert 0 <= device.memory_used_mib <= device.memory_mib
+    assert 0.0 < device.power_w <= 700
+    assert 25 < device.temperature_c < 85
+
+
+def test_a_course_is_smooth_from_one_sample_to_the_next():
+    held = {FIRST: Held(1000, "training")}
+    collector = build("demo", {"held": lambda: held})
+    seen = [collector.collect(now_s=NOW_S + at)[0].devices[0] for at in range(0, 3600, 5)]
+    steps = [abs(b.utilised_frac - a.utilised_frac) for a, b in itertools.pairwise(seen)]
+    assert max(steps) < 0.05
+
+
+def test_only_the_held_device_is_busy():
+    nodes = fleet(held={FIRST: Held(1000, "training")})
+    busy = [d.uid for node in nodes for d in node.devices if d.utilised_frac > 0.1]
+    assert busy == [FIRST]
+
+
+def test_cpu_held_by_name_of_the_node_makes_its_processors_busy():
+    idle, busy = fleet()[5], fleet(held={"cpu-06": Held(1000, "batch")})[5]
+    assert idle.name == busy.name == "cpu-06"
+    assert idle.cpu_utilised_frac < 0.05
+    assert busy.cpu_utilised_frac > 0.5
+    assert busy.memory_used_mib > idle.memory_used_mib
+
+
+def test_a_hold_is_asked_for_at_every_call():
+    held = {}
+    collector = build("demo", {"held": lambda: held})
+    assert collector.collect(now_s=NOW_S)[0].devices[0].utilised_frac < 0.1
+    held[FIRST] = Held(1000, "training")
+    assert collector.collect(now_s=NOW_S)[0].devices[0].utilised_frac > 0.8
+
+
+WRONG = {
+    "an unknown option": {"speed": 3},
+    "no node": {"nodes": 0},
+    "too many nodes": {"nodes": 10_001},
+    "text for a number": {"nodes": "14"},
+    "a boolean for a number": {"nodes": True},
+    "a part of a seed": {"seed": 0.5},
+    "a hold that can't be called": {"held": {}},
+}
+
+
+@pytest.mark.parametrize("options", WRONG.values(), ids=WRONG.keys())
+def test_wrong_options_are_refused(options):
+    with pytest.raises((ValueError, TypeError), match="option"):
+        build("demo", options)
