@@ -11,8 +11,6 @@ life: it is free only where there is no supervisor, whatever became of process i
 
 import fcntl
 import os
-import signal
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +31,7 @@ from scheduler.execute.local import procfs
 from scheduler.execute.local.environment import DEFAULT_PATH
 from scheduler.execute.local.exposure import interpreter_folders
 from scheduler.execute.local.launch import launch_supervisor
+from scheduler.execute.local.leftovers import end_leftovers
 from scheduler.execute.local.spec import (
     EVICT,
     LOCK,
@@ -41,7 +40,6 @@ from scheduler.execute.local.spec import (
     STATUS,
     Spec,
     check_binding,
-    read_spec,
 )
 from scheduler.execute.local.status import Status, read_status
 from scheduler.execute.local.users import job_user
@@ -49,7 +47,6 @@ from scheduler.execute.local.work import prepare_work, work_root
 from scheduler.execute.records import CorruptRecordError, key_of, parse_key, write_record
 
 LOG_CAP_BYTES = 64 * 1024 * 1024
-SETTLE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +175,7 @@ class LocalExecutor:
         status = _status_or_none(folder)
         if status is not None and status.phase in FINISHED:
             return status
-        left = _end_leftovers(folder)
+        left = end_leftovers(folder)
         lost = status or Status(Phase.LOST, 0, "")
         lost.phase, lost.reason, lost.finished_s = Phase.LOST, "supervisor_lost", now_s
         lost.message = _lost_message(lost.boot_id, left)
@@ -241,33 +238,6 @@ def _read_log(folder: Path, since: int, limit: int) -> LogChunk:
         start = min(since, size)
         data = os.pread(file.fileno(), min(limit, size - start), start)
     return LogChunk(data, start, size, truncated=bool(status and status.log_truncated))
-
-
-def _end_leftovers(folder: Path) -> int:
-    """Kill what is left of an attempt without supervisor; return how many processes remain."""
-    until_s = time.monotonic() + SETTLE_S
-    left = _leftovers(folder)
-    while left and time.monotonic() < until_s:
-        procfs.send(left, signal.SIGKILL)
-        time.sleep(0.02)
-        left = _leftovers(folder)
-    return len(left)
-
-
-def _leftovers(folder: Path) -> list[int]:
-    """Return processes by their own user where they have one, else by the mark they were given."""
-    parsed = parse_key(folder.name)
-    if parsed is None:
-        return []
-    marks = (f"KILTER_JOB_ID={parsed[0]}".encode(), f"KILTER_ATTEMPT={parsed[1]}".encode())
-    found = set(procfs.marked(marks))
-    try:
-        user = read_spec(folder).user
-    except CorruptRecordError:
-        user = None
-    if user and user.private:
-        found.update(procfs.owned_by(user.uid))
-    return sorted(found)
 
 
 def _lost_message(boot: str, left: int) -> str:

@@ -28,7 +28,6 @@ from scheduler.execute.records import CorruptRecordError, read_record, write_rec
 TICK_S = 0.25
 PUBLISH_EVERY_S = 2.0
 READ_BYTES = 65536
-READS_A_TURN = 16
 STUCK_AFTER_S = 30.0
 """After SIGKILL only a process inside the kernel (state D) can be left; we do not wait for ever."""
 
@@ -148,10 +147,10 @@ class Supervisor:
         self._kill_at_s = min(self._kill_at_s, at_s)
 
     def _kill(self, below: list[procfs.Process]) -> None:
-        procfs.send([each.pid for each in below], signal.SIGKILL)
+        procfs.end_groups(below)
         user = self._spec.user
-        if user and user.private:
-            procfs.send(procfs.owned_by(user.uid), signal.SIGKILL)
+        if user and user.private and procfs.owned_by(user.uid):
+            procfs.end_user(user.uid)
 
     def _measure(self, below: list[procfs.Process], now_s: float) -> None:
         self._meter.update(below, now_s=now_s)
@@ -186,31 +185,32 @@ class Supervisor:
         self._end(verdict_of_exit(replica, code, of_many=many), grace_s=grace_s)
 
     def _read_output(self, timeout_s: float) -> None:
-        for key, _ in self._selector.select(timeout_s):
-            if key.data is None:
-                os.read(key.fd, READ_BYTES)
-                continue
-            for _ in range(READS_A_TURN):
-                if not self._read_once(key.fd, key.data):
-                    break
+        """Keep output for `timeout_s`, or until a signal comes."""
+        until_s = time.monotonic() + timeout_s
+        left_s, signalled = timeout_s, False
+        while left_s > 0 and not signalled:
+            signalled = self._read_ready(left_s)
+            left_s = until_s - time.monotonic()
 
-    def _read_once(self, pipe: int, replica: int) -> bool:
-        try:
-            data = os.read(pipe, READ_BYTES)
-        except BlockingIOError:
-            return False
-        if data:
-            self._output.write(replica, data)
-            return True
-        self._selector.unregister(pipe)
-        os.close(pipe)
-        return False
+    def _read_ready(self, timeout_s: float) -> bool:
+        """Wait for output and keep a piece of each replica's; return whether a signal came."""
+        signalled = False
+        for key, _ in self._selector.select(timeout_s):
+            data = os.read(key.fd, READ_BYTES)
+            if key.data is None:
+                signalled = True
+            elif data:
+                self._output.write(key.data, data)
+            else:
+                self._selector.unregister(key.fd)
+                os.close(key.fd)
+        return signalled
 
     def _drain(self) -> None:
         """Read what stands in the pipes; a stranger that holds one open can't delay us long."""
         until_s = time.monotonic() + 2.0
         while len(self._selector.get_map()) > 1 and time.monotonic() < until_s:
-            self._read_output(0.1)
+            self._read_ready(0.1)
         self._output.close()
 
     def _finish(self) -> None:
@@ -220,6 +220,9 @@ class Supervisor:
         status.phase, status.reason, status.message = verdict.phase, verdict.reason, verdict.message
         if left:
             status.message += f" {len(left)} of its processes could not be ended."
+        if self._output.error:
+            status.message += f" Some of its output was lost: {self._output.error}."
+        status.message = status.message.strip()
         if status.exit_code is None:
             status.exit_code = verdict.exit_code
         status.finished_s = self._wall_s()
