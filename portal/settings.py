@@ -7,26 +7,26 @@ import os
 from pathlib import Path
 
 import django_stubs_ext
-import environ
 from csp.constants import NONE, SELF
 from django.utils.translation import gettext_lazy as _
 
 from portal.embedded import addresses
+from portal.environment import Environment
 
 django_stubs_ext.monkeypatch()
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment(os.environ)
 
 DATA = addresses.data_folder(os.environ)
-HOST = env.str("KILTER_HOST", default="127.0.0.1")
-PORT = env.int("KILTER_PORT", default=8000)
+HOST = env.text("KILTER_HOST", "127.0.0.1")
+PORT = env.whole("KILTER_PORT", 8000, low=1, high=65535)
 IS_LOOPBACK = HOST in {"127.0.0.1", "::1", "localhost"}
 
 SECRET_KEY = addresses.secret(DATA, "secret_key")
-DEBUG = env.bool("KILTER_DEBUG", default=False)
-ALLOWED_HOSTS = env.list("KILTER_ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]", HOST])
-CSRF_TRUSTED_ORIGINS = env.list("KILTER_TRUSTED_ORIGINS", default=[])
+DEBUG = env.flag("KILTER_DEBUG", default=False)
+ALLOWED_HOSTS = env.words("KILTER_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]", HOST])
+CSRF_TRUSTED_ORIGINS = env.words("KILTER_TRUSTED_ORIGINS")
 
 INSTALLED_APPS = [
     "telemetry",
@@ -96,17 +96,20 @@ TEMPLATES = [
 ]
 
 DATABASES = {
-    "default": env.db_url("DATABASE_URL")
-    if env.str("DATABASE_URL", default="")
-    else addresses.database_settings(DATA)
+    "default": env.database("DATABASE_URL") or addresses.database_settings(DATA),
 }
 DATABASES["default"].setdefault("ATOMIC_REQUESTS", False)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
     DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
-        "pool", {"min_size": 0, "max_size": env.int("KILTER_DB_POOL", default=10), "timeout": 10}
+        "pool",
+        {
+            "min_size": 0,
+            "max_size": env.whole("KILTER_DB_POOL", 10, low=1, high=1000),
+            "timeout": 10,
+        },
     )
 
-REDIS_URL = env.str("REDIS_URL", default="") or addresses.redis_url(DATA)
+REDIS_URL = env.text("REDIS_URL") or addresses.redis_url(DATA)
 CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.redis.RedisCache",
@@ -143,8 +146,8 @@ LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "pages:home"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.bool("KILTER_HTTPS", default=False)
-if env.bool("KILTER_HTTPS", default=False):
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.flag("KILTER_HTTPS", default=False)
+if env.flag("KILTER_HTTPS", default=False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -170,7 +173,7 @@ LOCALE_PATHS = [BASE_DIR / "locale"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
-DISPLAY_TIME_ZONE = env.str("KILTER_TIME_ZONE", default="UTC")
+DISPLAY_TIME_ZONE = env.text("KILTER_TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
@@ -197,7 +200,7 @@ REST_FRAMEWORK = {
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
 }
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Token", "TOKEN_LIMIT_PER_USER": None}
-TOKEN_DAYS = env.int("KILTER_TOKEN_DAYS", default=90)
+TOKEN_DAYS = env.whole("KILTER_TOKEN_DAYS", 90, low=1, high=3650)
 SPECTACULAR_SETTINGS = {
     "TITLE": "Kilter",
     "DESCRIPTION": "Ask for compute, see why it waits, watch it run.",
@@ -211,20 +214,21 @@ SPECTACULAR_SETTINGS = {
 CELERY_BROKER_URL = addresses.celery_url(REDIS_URL)
 
 # The local executor runs people's commands as processes of this machine.
-LOCAL_EXECUTOR = env.bool("KILTER_LOCAL_EXECUTOR", default=IS_LOOPBACK)
-LOCAL_RUN_AS = env.str("KILTER_LOCAL_RUN_AS", default="")
-LOG_CAP_MIB = env.int("KILTER_LOG_CAP_MIB", default=64)
-SAMPLE_S = env.float("KILTER_SAMPLE_S", default=5.0)
-SAMPLE_KEEP_DAYS = env.int("KILTER_SAMPLE_KEEP_DAYS", default=7)
-ROLLUP_KEEP_DAYS = env.int("KILTER_ROLLUP_KEEP_DAYS", default=400)
-DEMO_CLOCK_SCALE = env.float("KILTER_DEMO_CLOCK_SCALE", default=30.0)
-CYCLE_TIMER_S = env.float("KILTER_CYCLE_TIMER_S", default=5.0)
-NODE_LOST_AFTER_S = env.float("KILTER_NODE_LOST_AFTER_S", default=60.0)
+LOCAL_EXECUTOR = env.flag("KILTER_LOCAL_EXECUTOR", default=IS_LOOPBACK)
+LOCAL_RUN_AS = env.text("KILTER_LOCAL_RUN_AS")
+LOG_CAP_MIB = env.whole("KILTER_LOG_CAP_MIB", 64, low=1, high=65536)
+SAMPLE_S = env.number("KILTER_SAMPLE_S", 5.0, low=0.5, high=3600)
+SAMPLE_KEEP_DAYS = env.whole("KILTER_SAMPLE_KEEP_DAYS", 7, low=1, high=3650)
+ROLLUP_KEEP_DAYS = env.whole("KILTER_ROLLUP_KEEP_DAYS", 400, low=1, high=3650)
+DEMO_CLOCK_SCALE = env.number("KILTER_DEMO_CLOCK_SCALE", 30.0, low=0.1, high=10000)
+CYCLE_TIMER_S = env.number("KILTER_CYCLE_TIMER_S", 5.0, low=0.5, high=3600)
+NODE_LOST_AFTER_S = env.number("KILTER_NODE_LOST_AFTER_S", 60.0, low=5, high=86400)
 
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["stderr"], "level": env.str("KILTER_LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["stderr"], "level": env.choice("KILTER_LOG_LEVEL", "INFO", LOG_LEVELS)},
 }

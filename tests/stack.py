@@ -2,6 +2,7 @@
 
 Loaded by `-p tests.stack` before Django's settings. The workers of pytest-xdist are children of
 the process that started the servers, and find its data folder in their environment.
+`python -m tests.stack COMMAND` runs one command of manage.py beside such servers.
 """
 
 import atexit
@@ -9,9 +10,12 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
+
+from django.core.management import execute_from_command_line
 
 from portal.embedded import addresses, postgres, processes, valkey
 
@@ -79,3 +83,7 @@ def _stop(folder: Path, servers: list[subprocess.Popen[bytes]], owner: int) -> N
 
 if OWNER not in os.environ:
     _start()
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
+    execute_from_command_line(sys.argv)

@@ -14,6 +14,7 @@ import psycopg
 import redis
 
 from portal.embedded import addresses
+from portal.environment import masked
 
 CONNECT_S = 5
 NOT_LIBPQ = {"pool", "assume_role", "isolation_level", "server_side_binding"}  # Django's own
@@ -120,8 +121,6 @@ def check_database(settings: Mapping[str, object], url: str) -> None:
     Raises:
         Refused: it does not let us in; the message does not hold the password.
     """
-    if settings.get("ENGINE") != "django.db.backends.postgresql":
-        raise Refused(f"DATABASE_URL={masked(url)} is not PostgreSQL: begin it with postgresql://.")
     options = cast("Mapping[str, Any]", settings.get("OPTIONS") or {})
     options = {"connect_timeout": CONNECT_S, **options}
     try:
@@ -162,13 +161,3 @@ def check_broker(url: str) -> None:
 
 def _first_line(wrong: Exception) -> str:
     return (str(wrong).strip().splitlines() or [type(wrong).__name__])[0]
-
-
-def masked(url: str) -> str:
-    """Return the URL with everything that may be a password hidden.
-
-    >>> masked("redis://me:p@ss@host/0?password=x")
-    'redis://me:***@host/0?password=***'
-    """
-    hidden = re.sub(r"^([^:/?#]*://[^:@/]*):.*@", r"\1:***@", url)
-    return re.sub(r"(?i)(password=)[^&]*", r"\1***", hidden)

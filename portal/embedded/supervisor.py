@@ -18,6 +18,8 @@ from portal.embedded.processes import Account, ServerError, last_lines, start
 
 LOOK_S = 0.1
 CAP_LOGS_S = 5.0
+ONE_PRESS_S = 0.5  # make passes its signal on: what comes so close together is one
+HURRY_S = 1.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 30.0
 STEADY_S = 60.0  # a child that lived as long is counted as healthy again
 
@@ -146,6 +148,7 @@ class Supervisor:
         self.say = say
         self.children: list[Child] = []
         self._signals = 0
+        self._last_signal_s = -ONE_PRESS_S
 
     def listen(self) -> None:
         """Take the signals that end us; a second one hurries."""
@@ -153,7 +156,10 @@ class Supervisor:
             signal.signal(which, self._note)
 
     def _note(self, _signal: int, _frame: object) -> None:
-        self._signals += 1
+        now_s = time.monotonic()
+        if now_s - self._last_signal_s >= ONE_PRESS_S:
+            self._signals += 1
+        self._last_signal_s = now_s
 
     def pause(self) -> None:
         """Sleep a moment.
@@ -251,10 +257,17 @@ class Supervisor:
         before = self._signals
         for child in sorted(self.children, key=lambda child: order.index(child.program.name)):
             child.ask_to_stop()
-            deadline_s = time.monotonic() + child.program.stop_s
-            while child.is_running and time.monotonic() < deadline_s and self._signals == before:
-                time.sleep(LOOK_S / 5)
+            self._wait_for_end(child, hurried=lambda: self._signals > before)
             if child.is_running:
                 self.say(f"{child.program.name} did not stop in time and is killed")
             child.kill_rest()
         self.children.clear()
+
+    @staticmethod
+    def _wait_for_end(child: Child, hurried: Callable[[], bool]) -> None:
+        begun_s = time.monotonic()
+        while child.is_running:
+            allowed_s = min(HURRY_S, child.program.stop_s) if hurried() else child.program.stop_s
+            if time.monotonic() - begun_s >= allowed_s:
+                return
+            time.sleep(LOOK_S / 5)
