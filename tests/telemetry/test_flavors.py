@@ -4,13 +4,13 @@ import re
 
 import pytest
 
-from telemetry.flavors import BY_SLUG, CATALOGUE, flavor_slug, lookup, normalise
+from telemetry.flavors import BY_SLUG, CATALOGUE, FlavorEntry, flavor_slug, lookup, normalise
 
 ACCELERATORS = [entry for entry in CATALOGUE if entry.vendor != "cpu"]
 CPUS = [entry for entry in CATALOGUE if entry.vendor == "cpu"]
 
 
-def test_the_catalogue_holds_enough_accelerators_of_each_maker():
+def test_the_catalogue_holds_enough_accelerators_of_each_maker() -> None:
     count = dict.fromkeys(("nvidia", "amd", "ascend"), 0)
     for entry in ACCELERATORS:
         count[entry.vendor] = count.get(entry.vendor, 0) + 1
@@ -18,14 +18,14 @@ def test_the_catalogue_holds_enough_accelerators_of_each_maker():
     assert min(count["nvidia"], count["amd"], count["ascend"]) >= 5
 
 
-def test_slugs_are_unique_and_plain():
+def test_slugs_are_unique_and_plain() -> None:
     assert len(BY_SLUG) == len(CATALOGUE)
     for slug in BY_SLUG:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", slug)
 
 
 @pytest.mark.parametrize("entry", CATALOGUE, ids=lambda entry: entry.slug)
-def test_an_entry_has_a_source_and_no_zeros(entry):
+def test_an_entry_has_a_source_and_no_zeros(entry: FlavorEntry) -> None:
     assert len(entry.source) > 20
     assert entry.names
     for number in (entry.fp16_tflops, entry.memory_mib, entry.power_w):
@@ -33,21 +33,21 @@ def test_an_entry_has_a_source_and_no_zeros(entry):
 
 
 @pytest.mark.parametrize("entry", ACCELERATORS, ids=lambda entry: entry.slug)
-def test_an_accelerator_has_throughput_and_memory(entry):
+def test_an_accelerator_has_throughput_and_memory(entry: FlavorEntry) -> None:
     assert entry.fp16_tflops is not None
     assert entry.memory_mib is not None
     assert entry.memory_mib % 1024 == 0
     assert entry.slug.startswith(f"{entry.vendor}-")
 
 
-def test_a_processor_is_marked_as_derived_and_the_general_one_as_unknown():
+def test_a_processor_is_marked_as_derived_and_the_general_one_as_unknown() -> None:
     for entry in CPUS:
         assert entry.memory_mib is None
         assert (entry.fp16_tflops is None) == (entry.slug == "cpu")
         assert entry.derived == (entry.slug != "cpu")
 
 
-def test_throughput_of_a_processor_is_cores_times_clock_times_operations():
+def test_throughput_of_a_processor_is_cores_times_clock_times_operations() -> None:
     # 96 cores x 2.4 GHz x 32 = 7372.8 GFLOPS; 56 x 2.0 x 128 = 14336; 64 x 2.6 x 32 = 5324.8
     assert BY_SLUG["amd-epyc-9654"].fp16_tflops == 7.373
     assert BY_SLUG["intel-xeon-8480"].fp16_tflops == 14.336
@@ -68,7 +68,7 @@ DENSE = {
 
 
 @pytest.mark.parametrize(("slug", "tflops"), DENSE.items())
-def test_throughput_is_dense_and_not_sparse(slug, tflops):
+def test_throughput_is_dense_and_not_sparse(slug: str, tflops: float) -> None:
     assert BY_SLUG[slug].fp16_tflops == tflops
 
 
@@ -123,14 +123,14 @@ NAMES = {
 
 
 @pytest.mark.parametrize(("reported", "slug"), NAMES.items(), ids=[name for _, name in NAMES])
-def test_a_drivers_name_finds_its_entry(reported, slug):
+def test_a_drivers_name_finds_its_entry(reported: tuple[str, str], slug: str) -> None:
     entry = lookup(*reported)
     assert entry is not None
     assert entry.slug == slug
     assert flavor_slug(*reported) == slug
 
 
-def test_no_name_fits_two_entries():
+def test_no_name_fits_two_entries() -> None:
     patterns = [(entry, re.compile(name)) for entry in CATALOGUE for name in entry.names]
     for vendor, model in NAMES:
         fits = {e.slug for e, p in patterns if e.vendor == vendor and p.fullmatch(normalise(model))}
@@ -157,17 +157,19 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("vendor", "model", "slug"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_an_unknown_model_is_unknown_and_gets_a_stable_slug(vendor, model, slug):
+def test_an_unknown_model_is_unknown_and_gets_a_stable_slug(
+    vendor: str, model: str, slug: str
+) -> None:
     assert lookup(vendor, model) is None
     assert flavor_slug(vendor, model) == slug
 
 
-def test_a_slug_is_never_longer_than_its_column():
+def test_a_slug_is_never_longer_than_its_column() -> None:
     slug = flavor_slug("nvidia", "x" * 10_000)
     assert len(slug) == 80
 
 
-def test_a_mig_slice_is_a_flavor_with_its_part_of_the_device():
+def test_a_mig_slice_is_a_flavor_with_its_part_of_the_device() -> None:
     entry = lookup("nvidia", "NVIDIA A100-SXM4-80GB", "3g.40gb")
     assert entry is not None
     assert entry.slug == "nvidia-a100-80gb-mig-3g.40gb"
@@ -177,30 +179,30 @@ def test_a_mig_slice_is_a_flavor_with_its_part_of_the_device():
     assert entry.derived
 
 
-def test_a_mig_slice_is_found_by_its_full_name_too():
+def test_a_mig_slice_is_found_by_its_full_name_too() -> None:
     entry = lookup("nvidia", "NVIDIA A100-SXM4-80GB MIG 3g.40gb")
     assert entry == lookup("nvidia", "NVIDIA A100-SXM4-80GB", "3g.40gb")
 
 
-def test_a_slice_of_an_a30_is_one_of_four():
+def test_a_slice_of_an_a30_is_one_of_four() -> None:
     entry = lookup("nvidia", "NVIDIA A30", "1g.6gb")
     assert entry is not None
     assert entry.fp16_tflops == 41.25  # 165 / 4
 
 
-def test_a_part_of_a_slice_has_the_throughput_of_its_compute_slices():
+def test_a_part_of_a_slice_has_the_throughput_of_its_compute_slices() -> None:
     entry = lookup("nvidia", "NVIDIA A100-SXM4-80GB", "1c.3g.40gb")
     assert entry is not None
     assert entry.fp16_tflops == 44.571  # 312 / 7
 
 
-def test_a_profile_with_attributes_keeps_them_in_its_slug():
+def test_a_profile_with_attributes_keeps_them_in_its_slug() -> None:
     assert flavor_slug("nvidia", "NVIDIA H100 80GB HBM3", "1g.10gb+me") == (
         "nvidia-h100-sxm-mig-1g.10gb-me"
     )
 
 
 @pytest.mark.parametrize("profile", ["unknown", "9g.80gb", "0g.5gb", "1g", "<b>"])
-def test_a_slice_of_an_odd_profile_is_unknown(profile):
+def test_a_slice_of_an_odd_profile_is_unknown(profile: str) -> None:
     assert lookup("nvidia", "NVIDIA A100-SXM4-80GB", profile) is None
     assert flavor_slug("nvidia", "NVIDIA A100-SXM4-80GB", profile).startswith("nvidia-a100")

@@ -1,11 +1,13 @@
 """Quantities as people type them and programs send them."""
 
 import json
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from telemetry import units
-from telemetry.units import InvalidQuantityError
+from telemetry.units import InvalidQuantityError, Quantity
 
 REFUSED_EVERYWHERE = {
     "an exponent": "1e3",
@@ -34,7 +36,7 @@ REFUSED_EVERYWHERE = {
     "more digits than anybody needs": "9" * 41,
     "more than the bound": "9" * 30,
 }
-PARSERS = {
+PARSERS: dict[str, Callable[[Any], int]] = {
     "cpu": units.parse_cpu_milli,
     "gpu": units.parse_gpu_milli,
     "memory": units.parse_memory_mib,
@@ -45,7 +47,7 @@ PARSERS = {
 
 @pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS.keys())
 @pytest.mark.parametrize("text", REFUSED_EVERYWHERE.values(), ids=REFUSED_EVERYWHERE.keys())
-def test_every_field_refuses(text, parse):
+def test_every_field_refuses(text: str, parse: Callable[[Any], int]) -> None:
     with pytest.raises(InvalidQuantityError) as refused:
         parse(text)
     assert refused.value.expected
@@ -56,12 +58,12 @@ def test_every_field_refuses(text, parse):
 
 @pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS.keys())
 @pytest.mark.parametrize("value", [None, True, 1, 1.5, b"16", ["16"]])
-def test_what_is_not_text_is_refused_as_text(value, parse):
+def test_what_is_not_text_is_refused_as_text(value: object, parse: Callable[[Any], int]) -> None:
     with pytest.raises(InvalidQuantityError):
         parse(value)
 
 
-TAKEN = {
+TAKEN: dict[str, tuple[Callable[[Any], int], str, int]] = {
     "cores": (units.parse_cpu_milli, "2", 2000),
     "parts of a core": (units.parse_cpu_milli, "1.5", 1500),
     "thousandths of a core": (units.parse_cpu_milli, "1500m", 1500),
@@ -95,11 +97,11 @@ TAKEN = {
 
 
 @pytest.mark.parametrize(("parse", "text", "expected"), TAKEN.values(), ids=TAKEN.keys())
-def test_a_field_takes(parse, text, expected):
+def test_a_field_takes(parse: Callable[[Any], int], text: str, expected: int) -> None:
     assert parse(text) == expected
 
 
-REFUSED = {
+REFUSED: dict[str, tuple[Callable[[Any], int], str]] = {
     "zero cores": (units.parse_cpu_milli, "0"),
     "finer than a thousandth of a core": (units.parse_cpu_milli, "0.0001"),
     "one core too many": (units.parse_cpu_milli, "10001"),
@@ -124,29 +126,29 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("parse", "text"), REFUSED.values(), ids=REFUSED.keys())
-def test_a_field_refuses(parse, text):
+def test_a_field_refuses(parse: Callable[[Any], int], text: str) -> None:
     with pytest.raises(InvalidQuantityError):
         parse(text)
 
 
-def test_decimal_gigabytes_are_refused_with_the_binary_unit_to_write():
+def test_decimal_gigabytes_are_refused_with_the_binary_unit_to_write() -> None:
     for text in ("16GB", "16 GB", "16G", "16gb"):
         with pytest.raises(InvalidQuantityError, match="16GiB"):
             units.parse_memory_mib(text)
 
 
-def test_memory_that_is_no_whole_mib_is_refused_with_the_next_one():
+def test_memory_that_is_no_whole_mib_is_refused_with_the_next_one() -> None:
     # 0.3 GiB = 307.2 MiB
     with pytest.raises(InvalidQuantityError, match="308MiB"):
         units.parse_memory_mib("0.3Gi")
 
 
-def test_full_width_digits_are_refused_with_plain_ones_as_remedy():
+def test_full_width_digits_are_refused_with_plain_ones_as_remedy() -> None:
     with pytest.raises(InvalidQuantityError, match="0-9"):
         units.parse_memory_mib("１６Gi")
 
 
-def test_a_bound_is_named_when_it_is_passed():
+def test_a_bound_is_named_when_it_is_passed() -> None:
     with pytest.raises(InvalidQuantityError, match="at most 1024 devices"):
         units.parse_count("5000")
     with pytest.raises(InvalidQuantityError, match="at least 1 m"):
@@ -157,13 +159,13 @@ JSON_REFUSED = ["1e3", "4.0", "true", "false", "null", '"4"', '"16Gi"', "[4]", "
 
 
 @pytest.mark.parametrize("text", JSON_REFUSED)
-def test_the_api_takes_nothing_but_integers(text):
+def test_the_api_takes_nothing_but_integers(text: str) -> None:
     with pytest.raises(InvalidQuantityError):
         units.require_integer(json.loads(text), units.CPU)
 
 
 @pytest.mark.parametrize("quantity", units.QUANTITIES.values(), ids=units.QUANTITIES.keys())
-def test_the_api_takes_the_bounds_and_nothing_beyond(quantity):
+def test_the_api_takes_the_bounds_and_nothing_beyond(quantity: Quantity) -> None:
     assert units.require_integer(quantity.minimum, quantity) == quantity.minimum
     assert units.require_integer(quantity.maximum, quantity) == quantity.maximum
     for beyond in (quantity.minimum - 1, quantity.maximum + 1, 10**5000):
@@ -171,7 +173,7 @@ def test_the_api_takes_the_bounds_and_nothing_beyond(quantity):
             units.require_integer(beyond, quantity)
 
 
-FORMATTED = {
+FORMATTED: dict[str, tuple[Callable[[Any], str], float, str]] = {
     "MiB": (units.format_memory, 512, "512 MiB"),
     "just below a GiB": (units.format_memory, 1023, "1023 MiB"),
     "GiB": (units.format_memory, 16_384, "16 GiB"),
@@ -197,19 +199,19 @@ FORMATTED = {
 
 
 @pytest.mark.parametrize(("write", "amount", "expected"), FORMATTED.values(), ids=FORMATTED.keys())
-def test_an_amount_is_written(write, amount, expected):
+def test_an_amount_is_written(write: Callable[[Any], str], amount: float, expected: str) -> None:
     assert write(amount) == expected
 
 
-def test_compute_units_are_tflops_of_the_devices_held():
+def test_compute_units_are_tflops_of_the_devices_held() -> None:
     assert units.compute_units(312.0, 2500) == 780.0
     assert units.compute_units(312.0, 0) == 0.0
 
 
-def test_compute_units_of_an_unknown_model_are_unknown_and_not_zero():
+def test_compute_units_of_an_unknown_model_are_unknown_and_not_zero() -> None:
     assert units.compute_units(None, 1000) is None
     assert units.cu_hours(None, 3600) is None
 
 
-def test_cu_hours_are_compute_units_times_hours():
+def test_cu_hours_are_compute_units_times_hours() -> None:
     assert units.cu_hours(780.0, 5400) == 1170.0

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -27,6 +28,10 @@ answers = []
 """
 
 
+Answer = dict[str, Any]
+"""What one look() gave: devices and note."""
+
+
 class Driver:
     """The folder with the pretended library, and how to look at it."""
 
@@ -34,7 +39,7 @@ class Driver:
         self.folder = folder
         self.control = scratch / "machine.txt"
 
-    def run(self, script: str) -> list[dict]:
+    def run(self, script: str) -> list[Answer]:
         """Run a script that calls machine() and look(); return the answers of look()."""
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder)}
         environment |= {"FAKE_NVML": str(self.control), "PYTHONPATH": str(ROOT)}
@@ -47,7 +52,7 @@ class Driver:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        return cast("list[Answer]", json.loads(done.stdout))
 
 
 def _compiled(folder: Path, *flags: str) -> Path:

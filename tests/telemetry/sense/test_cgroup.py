@@ -1,5 +1,7 @@
 """Limits of control groups, versions 1 and 2, in pretended file systems."""
 
+from pathlib import Path
+
 import pytest
 
 from telemetry.sense.cgroup import Limits, parse_cpu_max, parse_membership, read_limits
@@ -8,18 +10,18 @@ MIB = 1024 * 1024
 V1_NONE = "9223372036854771712\n"
 
 
-def write(root, files):
+def write(root: Path, files: dict[str, str]) -> None:
     for path, text in files.items():
         target = root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
 
 
-def test_without_proc_nothing_is_limited(tmp_path):
+def test_without_proc_nothing_is_limited(tmp_path: Path) -> None:
     assert read_limits(tmp_path) == Limits()
 
 
-def test_version_2_in_a_container(tmp_path):
+def test_version_2_in_a_container(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -34,7 +36,7 @@ def test_version_2_in_a_container(tmp_path):
     assert read_limits(tmp_path) == Limits(2500, 4096 * MIB, 700 * MIB)
 
 
-def test_the_smallest_limit_on_the_way_up_binds(tmp_path):
+def test_the_smallest_limit_on_the_way_up_binds(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -50,7 +52,7 @@ def test_the_smallest_limit_on_the_way_up_binds(tmp_path):
     assert read_limits(tmp_path) == Limits(1000, 64 * MIB, 10 * MIB)
 
 
-def test_version_2_without_limits(tmp_path):
+def test_version_2_without_limits(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -63,7 +65,7 @@ def test_version_2_without_limits(tmp_path):
     assert read_limits(tmp_path) == Limits()
 
 
-def test_version_1_at_the_hosts_path(tmp_path):
+def test_version_1_at_the_hosts_path(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -81,7 +83,7 @@ def test_version_1_at_the_hosts_path(tmp_path):
     assert read_limits(tmp_path) == Limits(1500, 512 * MIB, 150 * MIB)
 
 
-def test_version_1_in_a_container_that_sees_only_the_mount(tmp_path):
+def test_version_1_in_a_container_that_sees_only_the_mount(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -94,7 +96,7 @@ def test_version_1_in_a_container_that_sees_only_the_mount(tmp_path):
     assert read_limits(tmp_path) == Limits(500, 256 * MIB, None)
 
 
-def test_version_1_without_limits(tmp_path):
+def test_version_1_without_limits(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -107,7 +109,7 @@ def test_version_1_without_limits(tmp_path):
     assert read_limits(tmp_path) == Limits()
 
 
-def test_a_path_with_dots_stays_below_the_mount(tmp_path):
+def test_a_path_with_dots_stays_below_the_mount(tmp_path: Path) -> None:
     write(
         tmp_path,
         {
@@ -119,7 +121,7 @@ def test_a_path_with_dots_stays_below_the_mount(tmp_path):
     assert read_limits(tmp_path).cpu_milli is None
 
 
-def test_membership_of_both_versions():
+def test_membership_of_both_versions() -> None:
     lines = ["12:cpu,cpuacct:/a", "1:name=systemd:/b", "0::/c:d", "nonsense", ""]
     assert parse_membership(lines) == {
         "cpu": "/a",
@@ -142,5 +144,5 @@ CPU_MAX = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CPU_MAX.values(), ids=CPU_MAX.keys())
-def test_cpu_max(text, expected):
+def test_cpu_max(text: str, expected: int | None) -> None:
     assert parse_cpu_max(text) == expected

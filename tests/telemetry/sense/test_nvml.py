@@ -1,15 +1,17 @@
 """The NVML reader against a pretended driver that the real pynvml loads."""
 
+from tests.telemetry.sense.conftest import Answer, Driver
 
-def uids(answer):
+
+def uids(answer: Answer) -> list[str]:
     return [device["uid"] for device in answer["devices"]]
 
 
-def health(answer):
+def health(answer: Answer) -> dict[str, str]:
     return {device["uid"]: device["health"] for device in answer["devices"]}
 
 
-def test_a_device_is_read_in_full(driver):
+def test_a_device_is_read_in_full(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=1, busy=73); look(NvmlReader('n'))")
     assert answer["note"] == ""
     assert answer["devices"] == [
@@ -33,23 +35,23 @@ def test_a_device_is_read_in_full(driver):
     ]
 
 
-def test_without_a_driver_there_is_a_note_and_no_device(no_driver):
+def test_without_a_driver_there_is_a_note_and_no_device(no_driver: Driver) -> None:
     (answer,) = no_driver.run("look(NvmlReader('n'))")
     assert answer == {"devices": [], "note": "no NVIDIA driver"}
 
 
-def test_a_driver_that_is_not_loaded_is_no_driver(driver):
+def test_a_driver_that_is_not_loaded_is_no_driver(driver: Driver) -> None:
     (answer,) = driver.run("machine(init=9); look(NvmlReader('n'))")
     assert answer == {"devices": [], "note": "no NVIDIA driver"}
 
 
-def test_another_failure_to_open_says_why(driver):
+def test_another_failure_to_open_says_why(driver: Driver) -> None:
     (answer,) = driver.run("machine(init=18); look(NvmlReader('n'))")
     assert answer["devices"] == []
     assert answer["note"].startswith("the NVIDIA driver can't be used: ")
 
 
-def test_a_function_that_an_old_driver_lacks_leaves_its_field_unknown(old_driver):
+def test_a_function_that_an_old_driver_lacks_leaves_its_field_unknown(old_driver: Driver) -> None:
     (answer,) = old_driver.run("machine(count=1, mig=0); look(NvmlReader('n'))")
     (device,) = answer["devices"]
     assert device["power_w"] is None
@@ -59,7 +61,7 @@ def test_a_function_that_an_old_driver_lacks_leaves_its_field_unknown(old_driver
     assert device["link_group"] == -1
 
 
-def test_a_lost_device_is_lost_and_the_others_are_read(driver):
+def test_a_lost_device_is_lost_and_the_others_are_read(driver: Driver) -> None:
     before, after = driver.run(
         "r = NvmlReader('n'); machine(count=3); look(r); machine(count=3, lost=1); look(r)"
     )
@@ -70,7 +72,7 @@ def test_a_lost_device_is_lost_and_the_others_are_read(driver):
     assert after["devices"][2]["utilised_frac"] == 0.5
 
 
-def test_a_device_whose_handle_is_lost_keeps_the_uid_known_before(driver):
+def test_a_device_whose_handle_is_lost_keeps_the_uid_known_before(driver: Driver) -> None:
     _, after = driver.run(
         "r = NvmlReader('n'); machine(count=2); look(r); machine(count=2, lost_handle=1); look(r)"
     )
@@ -78,18 +80,18 @@ def test_a_device_whose_handle_is_lost_keeps_the_uid_known_before(driver):
     assert after["devices"][1]["memory_mib"] == 81920
 
 
-def test_a_device_lost_from_the_first_call_gets_a_uid_of_node_and_index(driver):
+def test_a_device_lost_from_the_first_call_gets_a_uid_of_node_and_index(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=2, lost_handle=1); look(NvmlReader('n'))")
     assert health(answer) == {"GPU-0": "healthy", "n/nvidia/1": "lost"}
 
 
-def test_worn_out_memory_makes_a_device_unhealthy(driver):
+def test_worn_out_memory_makes_a_device_unhealthy(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=2, worn=1); look(NvmlReader('n'))")
     assert health(answer) == {"GPU-0": "healthy", "GPU-1": "unhealthy"}
     assert "memory rows" in answer["devices"][1]["health_note"]
 
 
-def test_mig_slices_are_devices_with_profile_and_parent(driver):
+def test_mig_slices_are_devices_with_profile_and_parent(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=2, mig=1); look(NvmlReader('n'))")
     assert uids(answer) == ["GPU-0", "GPU-1", "MIG-1-0", "MIG-1-1"]
     piece = answer["devices"][3]
@@ -100,12 +102,12 @@ def test_mig_slices_are_devices_with_profile_and_parent(driver):
     assert piece["utilised_frac"] is None
 
 
-def test_a_mig_profile_is_made_of_attributes_where_the_name_has_none(driver):
+def test_a_mig_profile_is_made_of_attributes_where_the_name_has_none(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=1, mig=0, plain_mig_name=1); look(NvmlReader('n'))")
     assert answer["devices"][1]["mig_profile"] == "3g.40gb"
 
 
-def test_slices_of_a_lost_device_are_lost_with_it(driver):
+def test_slices_of_a_lost_device_are_lost_with_it(driver: Driver) -> None:
     _, after = driver.run(
         "r = NvmlReader('n'); machine(count=1, mig=0); look(r); "
         "machine(count=1, mig=0, lost=0); look(r)"
@@ -113,14 +115,14 @@ def test_slices_of_a_lost_device_are_lost_with_it(driver):
     assert health(after) == {"GPU-0": "lost", "MIG-0-0": "lost", "MIG-0-1": "lost"}
 
 
-def test_slices_removed_from_a_healthy_device_are_gone(driver):
+def test_slices_removed_from_a_healthy_device_are_gone(driver: Driver) -> None:
     _, after = driver.run(
         "r = NvmlReader('n'); machine(count=1, mig=0); look(r); machine(count=1); look(r)"
     )
     assert uids(after) == ["GPU-0"]
 
 
-def test_a_device_that_is_not_listed_any_more_is_lost(driver):
+def test_a_device_that_is_not_listed_any_more_is_lost(driver: Driver) -> None:
     _, after, again = driver.run(
         "r = NvmlReader('n'); machine(count=3); look(r); "
         "machine(count=2, skip=1, skip_from=1); look(r); machine(count=3); look(r)"
@@ -129,7 +131,7 @@ def test_a_device_that_is_not_listed_any_more_is_lost(driver):
     assert health(again) == {"GPU-0": "healthy", "GPU-1": "healthy", "GPU-2": "healthy"}
 
 
-def test_a_device_that_is_added_appears(driver):
+def test_a_device_that_is_added_appears(driver: Driver) -> None:
     before, after = driver.run(
         "r = NvmlReader('n'); machine(count=1); look(r); machine(count=2); look(r)"
     )
@@ -137,7 +139,7 @@ def test_a_device_that_is_added_appears(driver):
     assert uids(after) == ["GPU-0", "GPU-1"]
 
 
-def test_a_driver_that_goes_away_leaves_its_devices_unknown_and_comes_back(driver):
+def test_a_driver_that_goes_away_leaves_its_devices_unknown_and_comes_back(driver: Driver) -> None:
     before, gone, back = driver.run(
         "r = NvmlReader('n'); machine(count=1); look(r); "
         "machine(count=1, count_error=999, init=9); look(r); machine(count=1); look(r)"
@@ -150,7 +152,7 @@ def test_a_driver_that_goes_away_leaves_its_devices_unknown_and_comes_back(drive
     assert back["note"] == ""
 
 
-def test_a_driver_that_hangs_does_not_hang_the_caller(driver):
+def test_a_driver_that_hangs_does_not_hang_the_caller(driver: Driver) -> None:
     before, during, still, after = driver.run(
         "r = NvmlReader('n', timeout_s=0.5); machine(count=1); look(r); start = time.monotonic(); "
         "machine(count=1, hang_s=2); look(r); look(r); took = time.monotonic() - start; "
@@ -163,12 +165,12 @@ def test_a_driver_that_hangs_does_not_hang_the_caller(driver):
     assert health(after) == {"GPU-0": "healthy"}
 
 
-def test_a_name_of_odd_bytes_is_no_crash(driver):
+def test_a_name_of_odd_bytes_is_no_crash(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=1, bad_name=1); look(NvmlReader('n'))")
     assert answer["devices"][0]["model"] == "unknown"
     assert answer["devices"][0]["memory_mib"] == 81920
 
 
-def test_nvlink_makes_islands(driver):
+def test_nvlink_makes_islands(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=5, links=1); look(NvmlReader('n'))")
     assert [device["link_group"] for device in answer["devices"]] == [0, 0, 1, 1, -1]

@@ -5,7 +5,7 @@ import pytest
 from telemetry.sense.nvml_links import islands
 
 OWN = {0: "a", 1: "b", 2: "c", 3: "d"}
-CASES = {
+CASES: dict[str, tuple[dict[int, set[str]], dict[int, int]]] = {
     "nothing is linked": ({}, {}),
     "two pairs": (
         {0: {"b"}, 1: {"a"}, 2: {"d"}, 3: {"c"}},
@@ -25,6 +25,6 @@ CASES = {
 
 
 @pytest.mark.parametrize(("links", "expected"), CASES.values(), ids=CASES.keys())
-def test_islands(links, expected):
+def test_islands(links: dict[int, set[str]], expected: dict[int, int]) -> None:
     remotes = {index: frozenset(links.get(index, ())) for index in OWN}
     assert islands(OWN, remotes) == expected
