@@ -34,7 +34,7 @@ _PLAIN: Final = re.compile(r"[0-9]+")
 _DECIMAL: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))?")
 _MILLI: Final = re.compile(r"([0-9]+)m")
 _MEMORY: Final = re.compile(r"([0-9]+)(?:\.([0-9]+))? *([MGT]i)B?", re.IGNORECASE | re.ASCII)
-_DECIMAL_BYTES: Final = re.compile(r"([0-9.]+) *([KMGTP])B?", re.IGNORECASE | re.ASCII)
+_DECIMAL_BYTES: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([KMGT])B?", re.IGNORECASE | re.ASCII)
 _SPANS: Final = re.compile(r"(?:([0-9]+)d)? ?(?:([0-9]+)h)? ?(?:([0-9]+)m)? ?(?:([0-9]+)s)?")
 _CLOCK: Final = re.compile(r"([0-9]+):([0-5][0-9]):([0-5][0-9])")
 
@@ -42,16 +42,26 @@ _CLOCK: Final = re.compile(r"([0-9]+):([0-5][0-9]):([0-5][0-9])")
 class InvalidQuantityError(ValueError):
     """An amount that can't be taken.
 
+    `code` and `suggestion` say the same without English, for faces that speak other languages.
+
     Attributes:
         value: what was given, printable and cut to a short length.
         expected: what the field takes, in one phrase.
         remedy: what to write instead.
+        code: malformed, not_plain_digits, decimal_unit, too_fine, too_small, too_large, or
+            not_an_integer (API).
+        suggestion: an amount to write instead, such as `16GiB`; for too_small and too_large the
+            bound.
     """
 
-    def __init__(self, value: object, expected: str, remedy: str) -> None:
+    def __init__(
+        self, value: object, expected: str, remedy: str, *, code: str, suggestion: str
+    ) -> None:
         self.value = _echo(value)
         self.expected = expected
         self.remedy = remedy
+        self.code = code
+        self.suggestion = suggestion
         super().__init__(f"{self.value} is not {expected}; {remedy}")
 
 
@@ -122,14 +132,11 @@ def parse_memory_mib(text: str, quantity: Quantity = MEMORY) -> int:
         return _bounded(int(cleaned), text, quantity)
     found = _MEMORY.fullmatch(cleaned)
     if found is None:
-        raise InvalidQuantityError(text, quantity.expected, _memory_remedy(cleaned, quantity))
+        raise _malformed_memory(text, cleaned, quantity)
     whole, part, unit = found[1], found[2] or "", found[3].lower()
-    scale = 10 ** len(part)
-    mib, rest = divmod(int(whole + part) * MIB_PER[unit], scale)
+    mib, rest = divmod(int(whole + part) * MIB_PER[unit], 10 ** len(part))
     if rest:
-        raise InvalidQuantityError(
-            text, "a whole number of MiB", f"write {mib + 1}MiB for the next larger one"
-        )
+        raise _too_fine(text, "a whole number of MiB", f"{mib + 1}MiB")
     return _bounded(mib, text, quantity)
 
 
@@ -141,9 +148,7 @@ def parse_count(text: str, quantity: Quantity = DEVICES) -> int:
     """
     cleaned = _clean(text, quantity)
     if not _PLAIN.fullmatch(cleaned):
-        raise InvalidQuantityError(
-            text, quantity.expected, f"write digits, such as {quantity.example}"
-        )
+        raise _malformed(text, quantity)
     return _bounded(int(cleaned), text, quantity)
 
 
@@ -162,7 +167,7 @@ def parse_duration_s(text: str, quantity: Quantity = TIME_LIMIT) -> int:
         return _bounded(hours * 3600 + minutes * 60 + seconds, text, quantity)
     spans = _SPANS.fullmatch(cleaned)
     if spans is None:
-        raise InvalidQuantityError(text, quantity.expected, f"write {quantity.example}")
+        raise _malformed(text, quantity)
     parts = zip(spans.groups(), SECONDS_PER.values(), strict=True)
     return _bounded(sum(int(part or 0) * unit for part, unit in parts), text, quantity)
 
@@ -183,6 +188,8 @@ def require_integer(value: object, quantity: Quantity) -> int:
             value,
             f"a JSON integer ({quantity.unit})",
             f"send {quantity.name} as a whole number without quotes, such as {example}",
+            code="not_an_integer",
+            suggestion=str(example),
         )
     return _bounded(value, value, quantity)
 
@@ -244,42 +251,72 @@ def _parse_milli(text: str, quantity: Quantity) -> int:
         return _bounded(int(found[1]), text, quantity)
     found = _DECIMAL.fullmatch(cleaned)
     if found is None:
-        raise InvalidQuantityError(text, quantity.expected, f"write {quantity.example}")
+        raise _malformed(text, quantity)
     part = (found[2] or "").rstrip("0")
+    milli = int(found[1] + part[:3].ljust(3, "0"))
     if len(part) > len("000"):
-        raise InvalidQuantityError(
-            text, f"{quantity.expected} in thousandths", "write at most three decimals"
-        )
-    return _bounded(int(found[1] + part.ljust(3, "0")), text, quantity)
+        raise _too_fine(text, f"{quantity.expected} in thousandths", f"{milli + 1}m")
+    return _bounded(milli, text, quantity)
 
 
 def _clean(text: str, quantity: Quantity) -> str:
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        raise InvalidQuantityError(text, quantity.expected, f"write {quantity.example}")
+        raise _malformed(text, quantity)
     cleaned = text.strip(" \t")
-    if not cleaned:
-        raise InvalidQuantityError(text, quantity.expected, f"write {quantity.example}")
     if not cleaned.isascii() and any(char.isdigit() for char in cleaned):
-        raise InvalidQuantityError(text, quantity.expected, "write it in plain digits 0-9")
+        raise InvalidQuantityError(
+            text,
+            quantity.expected,
+            f"write it in plain digits 0-9, such as {quantity.example}",
+            code="not_plain_digits",
+            suggestion=quantity.example,
+        )
     return cleaned
 
 
 def _bounded(amount: int, given: object, quantity: Quantity) -> int:
-    if quantity.minimum <= amount <= quantity.maximum:
-        return amount
     low, high, unit = quantity.minimum, quantity.maximum, quantity.unit
-    remedy = f"at least {low}" if amount < low else f"at most {high}"
-    raise InvalidQuantityError(given, f"within {low} to {high} {unit}", f"ask for {remedy} {unit}")
+    if low <= amount <= high:
+        return amount
+    code, bound, side = ("too_small", low, "least") if amount < low else ("too_large", high, "most")
+    raise InvalidQuantityError(
+        given,
+        f"within {low} to {high} {unit}",
+        f"ask for at {side} {bound} {unit}",
+        code=code,
+        suggestion=f"{bound} {unit}",
+    )
 
 
-def _memory_remedy(cleaned: str, quantity: Quantity) -> str:
+def _malformed(text: object, quantity: Quantity) -> InvalidQuantityError:
+    example = quantity.example
+    return InvalidQuantityError(
+        text, quantity.expected, f"write {example}", code="malformed", suggestion=example
+    )
+
+
+def _too_fine(text: str, expected: str, next_larger: str) -> InvalidQuantityError:
+    return InvalidQuantityError(
+        text,
+        expected,
+        f"write {next_larger}, the next larger one",
+        code="too_fine",
+        suggestion=next_larger,
+    )
+
+
+def _malformed_memory(text: str, cleaned: str, quantity: Quantity) -> InvalidQuantityError:
     found = _DECIMAL_BYTES.fullmatch(cleaned)
-    if found is None:
-        return f"write {quantity.example}"
+    if found is None or found[2].upper() not in "MGT":
+        return _malformed(text, quantity)
     symbol = found[2].upper()
-    if symbol in "MGT":
-        return f"{symbol}B may mean 10^9 or 2^30 bytes and the like; write {found[1]}{symbol}iB"
-    return f"write it in MiB, GiB or TiB, such as {quantity.example}"
+    return InvalidQuantityError(
+        text,
+        f"{quantity.expected} in binary units",
+        f"{symbol}B is a decimal unit that many write for {symbol}iB; write {found[1]}{symbol}iB",
+        code="decimal_unit",
+        suggestion=f"{found[1]}{symbol}iB",
+    )
 
 
 def _short(number: float, decimals: int) -> str:

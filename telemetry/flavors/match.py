@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from telemetry.flavors.amd import AMD
@@ -32,8 +33,10 @@ _MAKERS: Final = re.compile(
 )
 _BRACKETED: Final = re.compile(r"\[(?:amd/ati\] )?\w[^\[\]]*\[([^\[\]]+)\]|.*\[([^\[\]]+)\]$")
 _CLOCK: Final = re.compile(r"( cpu)? @ .*$|( \d+[ -]core)? processor.*$| with .* graphics$")
-_MIG: Final = re.compile(r"^(.*?) mig (?:(\d)c\.)?(\d)g\.(\d+)gb(\S*)$", re.IGNORECASE)
-_PROFILE: Final = re.compile(r"(?:(\d)c\.)?(\d)g\.(\d+)gb(\S*)", re.IGNORECASE)
+_MIG: Final = re.compile(
+    r"^(.*?) mig (?:(\d)c\.)?(\d)g\.(\d{1,4})gb(\+[a-z0-9.+-]{1,16})?$", re.IGNORECASE
+)
+_PROFILE: Final = re.compile(r"(?:([1-9])c\.)?([1-9])g\.(\d{1,4})gb(?:\+[a-z0-9.+-]{1,16})?")
 
 
 def lookup(vendor: str, model: str, mig_profile: str = "") -> FlavorEntry | None:
@@ -47,9 +50,10 @@ def lookup(vendor: str, model: str, mig_profile: str = "") -> FlavorEntry | None
         model: as the driver names it, such as `NVIDIA A100-SXM4-80GB`; may end in ` MIG 1g.10gb`.
         mig_profile: such as `1g.10gb`, "" for a whole device.
     """
-    named = _MIG.match(model.strip()[:LONGEST_NAME])
+    name = model.strip()[:LONGEST_NAME]
+    named = _MIG.match(name)
     if named:
-        model, mig_profile = named[1], model.strip()[len(named[1]) + len(" mig ") :]
+        model, mig_profile = named[1], name[len(named[1]) + len(" mig ") :]
     entry = _whole(vendor.strip().lower(), normalise(model))
     return entry if entry is None or not mig_profile else _slice_of(entry, mig_profile)
 
@@ -88,6 +92,7 @@ def normalise(model: str) -> str:
     return " ".join(_MAKERS.sub(" ", text).split())
 
 
+@lru_cache(maxsize=1024)
 def _whole(vendor: str, name: str) -> FlavorEntry | None:
     for entry, pattern in _PATTERNS:
         if vendor in {"", entry.vendor} and pattern.fullmatch(name):

@@ -296,8 +296,8 @@ def _with_missing(now: Devices, before: Devices, note: str) -> Devices:
         if device.uid in seen or not device.model:
             continue
         if not device.parent_uid:
-            note = "the driver does not list it any more"
-            missing.append(replace(_unknown([device], note)[0], health="lost"))
+            gone = _unknown([device], "the driver does not list it any more")[0]
+            missing.append(replace(gone, health="lost"))
         elif device.parent_uid in ill:
             parent = ill[device.parent_uid]
             gone = _unknown([device], parent.health_note)[0]

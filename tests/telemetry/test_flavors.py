@@ -3,6 +3,8 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from telemetry.flavors import BY_SLUG, CATALOGUE, FlavorEntry, flavor_slug, lookup, normalise
 
@@ -202,7 +204,15 @@ def test_a_profile_with_attributes_keeps_them_in_its_slug() -> None:
     )
 
 
-@pytest.mark.parametrize("profile", ["unknown", "9g.80gb", "0g.5gb", "1g", "<b>"])
+@pytest.mark.parametrize(
+    "profile", ["unknown", "9g.80gb", "0g.5gb", "1g", "<b>", "1g.10gb+" + "x" * 90, "1g.10gb/../x"]
+)
 def test_a_slice_of_an_odd_profile_is_unknown(profile: str) -> None:
     assert lookup("nvidia", "NVIDIA A100-SXM4-80GB", profile) is None
     assert flavor_slug("nvidia", "NVIDIA A100-SXM4-80GB", profile).startswith("nvidia-a100")
+
+
+@given(vendor=st.text(max_size=60), model=st.text(max_size=300), profile=st.text(max_size=100))
+def test_any_words_make_a_plain_slug(vendor: str, model: str, profile: str) -> None:
+    slug = flavor_slug(vendor, model, profile)
+    assert re.fullmatch(r"[a-z0-9][a-z0-9.-]{0,79}", slug)

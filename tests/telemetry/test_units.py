@@ -5,6 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from telemetry import units
 from telemetry.units import InvalidQuantityError, Quantity
@@ -131,6 +133,52 @@ def test_a_field_refuses(parse: Callable[[Any], int], text: str) -> None:
         parse(text)
 
 
+CODES: dict[str, tuple[Callable[[Any], int], str, str, str]] = {
+    "no amount": (units.parse_cpu_milli, "many", "malformed", "1.5 or 1500m"),
+    "nothing": (units.parse_count, " ", "malformed", "1"),
+    "an exponent": (units.parse_memory_mib, "1e3", "malformed", "16GiB"),
+    "other digits": (units.parse_memory_mib, "１６Gi", "not_plain_digits", "16GiB"),
+    "a decimal unit": (units.parse_memory_mib, "1.5TB", "decimal_unit", "1.5TiB"),
+    "no whole MiB": (units.parse_memory_mib, "0.3Gi", "too_fine", "308MiB"),
+    "finer than a thousandth": (units.parse_cpu_milli, "0.1234", "too_fine", "124m"),
+    "too little": (units.parse_cpu_milli, "0", "too_small", "1 m"),
+    "too much": (units.parse_count, "5000", "too_large", "1024 devices"),
+}
+
+
+@pytest.mark.parametrize(("parse", "text", "code", "suggestion"), CODES.values(), ids=CODES.keys())
+def test_a_refusal_has_a_code_and_a_suggestion(
+    parse: Callable[[Any], int], text: str, code: str, suggestion: str
+) -> None:
+    with pytest.raises(InvalidQuantityError) as refused:
+        parse(text)
+    assert (refused.value.code, refused.value.suggestion) == (code, suggestion)
+
+
+def answer_of(parse: Callable[[Any], int], text: str) -> int | InvalidQuantityError:
+    try:
+        return parse(text)
+    except InvalidQuantityError as refused:
+        return refused
+
+
+@pytest.mark.parametrize("parse", PARSERS.values(), ids=PARSERS.keys())
+@given(text=st.text(max_size=50) | st.from_regex(r"[0-9.]{1,6} ?[a-zA-Z]{0,3}", fullmatch=True))
+def test_any_text_is_an_amount_within_bounds_or_refused(
+    parse: Callable[[Any], int], text: str
+) -> None:
+    answer = answer_of(parse, text)
+    if isinstance(answer, int):
+        assert 0 <= answer <= units.MEMORY.maximum
+    else:
+        assert str(answer).isprintable()
+
+
+@given(milli=st.integers(1, 10_000_000))
+def test_cores_as_written_are_read_back(milli: int) -> None:
+    assert units.parse_cpu_milli(units.format_cpu(milli)) == milli
+
+
 def test_decimal_gigabytes_are_refused_with_the_binary_unit_to_write() -> None:
     for text in ("16GB", "16 GB", "16G", "16gb"):
         with pytest.raises(InvalidQuantityError, match="16GiB"):
@@ -160,8 +208,9 @@ JSON_REFUSED = ["1e3", "4.0", "true", "false", "null", '"4"', '"16Gi"', "[4]", "
 
 @pytest.mark.parametrize("text", JSON_REFUSED)
 def test_the_api_takes_nothing_but_integers(text: str) -> None:
-    with pytest.raises(InvalidQuantityError):
+    with pytest.raises(InvalidQuantityError) as refused:
         units.require_integer(json.loads(text), units.CPU)
+    assert refused.value.code == ("too_small" if text == "-1" else "not_an_integer")
 
 
 @pytest.mark.parametrize("quantity", units.QUANTITIES.values(), ids=units.QUANTITIES.keys())
