@@ -1,7 +1,5 @@
 """Who may have what: the tree of tenants, who is in them, and what they own."""
 
-from typing import TYPE_CHECKING
-
 from auditlog.registry import auditlog
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -14,8 +12,8 @@ from tree_queries.query import TreeQuerySet
 from telemetry.models import Cluster
 from tenants.choices import Role
 
-if TYPE_CHECKING:
-    Viewer = AbstractBaseUser | AnonymousUser
+Viewer = AbstractBaseUser | AnonymousUser
+"""Whoever looks, signed in or not."""
 
 
 class TenantQuerySet(TreeQuerySet["Tenant"]):
