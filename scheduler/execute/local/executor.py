@@ -118,12 +118,8 @@ class LocalExecutor:
         key = key_of(uid, attempt)
         folder = self._folder("active", key)
         with self._steps(), self._only_one():
-            if not folder.exists():
-                return
-            lock = _take(folder)
-            if lock is None:
-                return  # it still runs: the caller is early, and will see it again
-            os.close(lock)
+            if not folder.exists() or not _is_over(folder):
+                return  # the caller is early, and will see it again
             folder.rename(self._folder("ended", key))
             # It holds the job's variables, secrets among them.
             (self._folder("ended", key) / SPEC).unlink(missing_ok=True)
@@ -222,6 +218,21 @@ def _take(folder: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+def _is_over(folder: Path) -> bool:
+    """Return whether nothing of the attempt runs any more.
+
+    A supervisor that told the end may hold its lock for some milliseconds still.
+    """
+    status = _status_or_none(folder)
+    if status is not None and status.phase in FINISHED:
+        return True
+    lock = _take(folder)
+    if lock is None:
+        return False
+    os.close(lock)
+    return True
 
 
 def _status_or_none(folder: Path) -> Status | None:
