@@ -1,0 +1,30 @@
+"""Settings that can't work are refused at start, each with its value and remedy."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, register
+
+
+@register()
+def settings_make_sense(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check the amounts that come from the environment."""
+    del app_configs, kwargs
+    wrong: list[CheckMessage] = []
+    for name, variable in (
+        ("SAMPLE_S", "KILTER_SAMPLE_S"),
+        ("CYCLE_TIMER_S", "KILTER_CYCLE_TIMER_S"),
+        ("DEMO_CLOCK_SCALE", "KILTER_DEMO_CLOCK_SCALE"),
+        ("NODE_LOST_AFTER_S", "KILTER_NODE_LOST_AFTER_S"),
+        ("LOG_CAP_MIB", "KILTER_LOG_CAP_MIB"),
+        ("SAMPLE_KEEP_DAYS", "KILTER_SAMPLE_KEEP_DAYS"),
+        ("ROLLUP_KEEP_DAYS", "KILTER_ROLLUP_KEEP_DAYS"),
+        ("TOKEN_DAYS", "KILTER_TOKEN_DAYS"),
+    ):
+        value = getattr(settings, name)
+        if not value > 0:
+            wrong.append(
+                Error(f"{variable}={value} must be more than 0.", id=f"kilter.{name.lower()}")
+            )
+    return wrong

@@ -1,0 +1,113 @@
+"""What would become of a job that is not yet submitted: the very code that decides, asked early."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from scheduler import snapshots
+from scheduler.core.plan import Start
+from scheduler.core.reasons import NEVER
+from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
+from scheduler.decide import cycle
+from scheduler.decide.standing import QuotaStanding, charges_of, quota_ledger, standing
+from scheduler.models import Job
+from scheduler.services.plans import pending_json
+from scheduler.services.validation import JobRequest
+from telemetry import units
+
+ESTIMATE_UID = UUID(int=2**128 - 1)
+"""The last of all keys: an estimate stands behind every job that is equal to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The answer to "what if I submitted this now?".
+
+    Attributes:
+        verdict: now, wait or never.
+        pending: why it waits, as stored with a job; None for `now`.
+        placement: where each replica would go: {node, devices, flavor}; empty unless `now`.
+        quota: what the tenant has of each flavor that the job is charged to.
+        compute_units: CU of all that the job would hold; None where the model is unknown.
+        cu_hours: CU times the time limit.
+    """
+
+    verdict: str
+    pending: dict[str, Any] | None
+    placement: tuple[dict[str, Any], ...]
+    quota: tuple[QuotaStanding, ...]
+    compute_units: float | None
+    cu_hours: float | None
+
+
+def job_estimate(*, request: JobRequest, now: datetime) -> Estimate:
+    """Return what the engine says of a request; nothing is written."""
+    snapshot = snapshots.take(cluster=request.cluster, now=now).snapshot
+    policy = snapshots.policy_of(request.cluster)
+    spec = _spec(request, now)
+    answer = cycle.estimate(snapshot, policy, spec, now_s=snapshot.now_s)
+    start = answer if isinstance(answer, Start) else None
+    pending = None if isinstance(answer, Start) else answer
+    flavor = start.flavor if start else _likely_flavor(spec, snapshot.fleet)
+    units_held = _compute_units(spec, flavor, snapshot.fleet)
+    return Estimate(
+        verdict="now" if pending is None else "never" if pending.code in NEVER else "wait",
+        pending=None if pending is None else pending_json(pending),
+        placement=() if start is None else _where(start, snapshot.fleet),
+        quota=_quota(snapshot, spec, flavor),
+        compute_units=units_held,
+        cu_hours=units.cu_hours(units_held, float(request.time_limit_s)),
+    )
+
+
+def _spec(request: JobRequest, now: datetime) -> JobSpec:
+    columns: Mapping[str, Any] = {
+        name: getattr(request, name) for name in JobRequest.__dataclass_fields__
+    }
+    return snapshots.job_spec(Job(uid=ESTIMATE_UID, submitted_at=now, **columns))
+
+
+def _likely_flavor(spec: JobSpec, fleet: Fleet) -> str:
+    """Return the flavor that a waiting job is counted under: its first choice, else the fleet's."""
+    if not spec.shape.devices:
+        return ""
+    names = [flavor.name for flavor in fleet.flavors]
+    return next((f for f in spec.flavors if f in names), names[0] if names else "")
+
+
+def _compute_units(spec: JobSpec, flavor: str, fleet: Fleet) -> float | None:
+    if not spec.shape.devices:
+        return 0.0
+    tflops = next((f.compute_units for f in fleet.flavors if f.name == flavor), None)
+    return units.compute_units(tflops, spec.shape.device_milli * spec.replicas_max)
+
+
+def _where(start: Start, fleet: Fleet) -> tuple[dict[str, Any], ...]:
+    first = {int(node): i for i, node in reversed(list(enumerate(fleet.device_node)))}
+    return tuple(
+        {
+            "node": fleet.node_names[replica.node],
+            "devices": [device - first[replica.node] for device in replica.devices],
+            "flavor": start.flavor,
+            "gpu_milli": replica.gpu_milli,
+        }
+        for replica in start.replicas
+    )
+
+
+def _quota(snapshot: Snapshot, spec: JobSpec, flavor: str) -> tuple[QuotaStanding, ...]:
+    ledger = quota_ledger(snapshot)
+    lines = next(t.quotas for t in snapshot.tenants if t.slug == spec.tenant)
+    return tuple(
+        standing(
+            ledger,
+            tenant=spec.tenant,
+            flavor=charge.flavor,
+            nominal=lines[charge.flavor].nominal if charge.flavor in lines else 0,
+            asked=charge.amount,
+        )
+        for charge in charges_of(spec, spec.replicas_max, flavor)
+        if charge.flavor
+    )

@@ -1,0 +1,161 @@
+"""Compares what runs with what should, and repairs; never guesses.
+
+An executor that does not answer leaves everything as it is: unknown is not free.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+
+from scheduler.choices import IntentState, JobState, Verb
+from scheduler.execute.base import (
+    FINISHED,
+    Executor,
+    ExecutorUnavailableError,
+    Observation,
+    Phase,
+)
+from scheduler.models import Job, Placement
+from scheduler.services import attempts
+from scheduler.services.jobs import evict_intend
+from telemetry import services as telemetry
+from telemetry.choices import NodeState, Scheduling
+from telemetry.models import Cluster, Node
+
+logger = logging.getLogger(__name__)
+
+LOST_AFTER = timedelta(seconds=15)
+"""An attempt that an executor took and then does not list at all for so long has vanished."""
+
+Key = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What one look found.
+
+    Attributes:
+        known: False = the executor did not answer.
+        moved: placements whose job moved on.
+        strays: attempts that ran though nothing holds for them, told to stop.
+    """
+
+    known: bool
+    moved: int = 0
+    strays: int = 0
+
+
+def reconcile(
+    *, cluster: Cluster, executor: Executor, now: datetime, node_lost_after_s: float
+) -> Reconciled:
+    """Bring jobs in line with what the executor sees, and stop what should not run."""
+    _evict_from_nodes(cluster, now, node_lost_after_s)
+    try:
+        seen = {(s.uid, s.attempt): s for s in executor.observe(now_s=now.timestamp())}
+    except ExecutorUnavailableError as away:
+        logger.warning("executor unavailable cluster=%s error=%s", cluster.slug, away)
+        return Reconciled(known=False)
+    placements = {(str(p.job_id), p.attempt): p for p in _open(cluster)}
+    moved = sum(_follow(p, seen.get(key), now) for key, p in placements.items())
+    strays = _settle(executor, seen, set(placements))
+    _record_samples(cluster, seen, now)
+    return Reconciled(known=True, moved=moved, strays=strays)
+
+
+def _open(cluster: Cluster) -> QuerySet[Placement]:
+    return (
+        Placement.objects.filter(cluster=cluster, released_at__isnull=True)
+        .select_related("job")
+        .prefetch_related("intents")
+    )
+
+
+def _follow(placement: Placement, seen: Observation | None, now: datetime) -> bool:
+    if seen is None:
+        return _vanished(placement, now)
+    if seen.phase in FINISHED:
+        attempts.attempt_ended(placement=placement, seen=seen, now=now)
+        return True
+    if seen.phase == Phase.RUNNING and placement.job.state == JobState.STARTING:
+        attempts.attempt_running(placement=placement, seen=seen, now=now)
+        return True
+    return False
+
+
+def _vanished(placement: Placement, now: datetime) -> bool:
+    bound = next((i for i in placement.intents.all() if i.verb == Verb.BIND), None)
+    if bound is None or bound.state != IntentState.DONE or bound.done_at is None:
+        return False
+    if now - bound.done_at < LOST_AFTER:
+        return False
+    lost = Observation(
+        uid=str(placement.job_id),
+        attempt=placement.attempt,
+        phase=Phase.LOST,
+        reason="record_lost",
+        message="The executor no longer knows this attempt; how it ended is not known.",
+    )
+    attempts.attempt_ended(placement=placement, seen=lost, now=now)
+    return True
+
+
+def _settle(executor: Executor, seen: Mapping[Key, Observation], open_keys: set[Key]) -> int:
+    """Stop attempts that hold nothing, and forget those whose end is stored."""
+    closed = [key for key in seen if key not in open_keys]
+    ours = _released(closed)
+    strays = 0
+    for key in closed:
+        if key not in ours:
+            logger.warning("attempt unknown to the database uid=%s attempt=%s", *key)
+        elif seen[key].phase in FINISHED:
+            executor.forget(*key)
+        else:
+            executor.evict(*key, grace_s=0.0, reason="stray")
+            strays += 1
+    for key in open_keys & set(seen):
+        if seen[key].phase in FINISHED:
+            executor.forget(*key)  # its end was stored a moment ago
+    return strays
+
+
+def _released(keys: Sequence[Key]) -> set[Key]:
+    rows = Placement.objects.filter(
+        job_id__in=[uid for uid, _ in keys], released_at__isnull=False
+    ).values_list("job_id", "attempt")
+    return {(str(uid), attempt) for uid, attempt in rows}
+
+
+def _evict_from_nodes(cluster: Cluster, now: datetime, node_lost_after_s: float) -> None:
+    """Write evictions for what runs on draining nodes, and on nodes that have been away too long."""
+    draining = Node.objects.filter(cluster=cluster, scheduling=Scheduling.DRAINING)
+    gone = Node.objects.filter(
+        cluster=cluster,
+        state=NodeState.UNKNOWN,
+        seen_at__lt=now - timedelta(seconds=node_lost_after_s),
+    )
+    for nodes, reason in ((draining, "drain"), (gone, "node_lost")):
+        placements = Placement.objects.filter(
+            replicas__node__in=nodes, released_at__isnull=True
+        ).exclude(intents__verb=Verb.EVICT)
+        for placement in placements.distinct():
+            evict_intend(placement=placement, reason=reason, now=now)
+
+
+def _record_samples(cluster: Cluster, seen: Mapping[Key, Observation], now: datetime) -> None:
+    rows = [
+        (uid, s.cpu_frac, s.memory_mib)
+        for (uid, _), s in seen.items()
+        if s.phase == Phase.RUNNING and s.cpu_frac is not None
+    ]
+    known = {
+        str(uid)
+        for uid in Job.objects.filter(pk__in=[uid for uid, *_ in rows]).values_list(
+            "pk", flat=True
+        )
+    }
+    telemetry.write_job_samples(
+        cluster=cluster, rows=[row for row in rows if row[0] in known], now=now
+    )

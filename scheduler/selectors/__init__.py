@@ -1,0 +1,1 @@
+"""The reads of the scheduler's tables, each scoped by who looks."""

@@ -1,0 +1,123 @@
+"""What an executor's news does to a job: it runs, it ended, it goes back to the queue."""
+
+from datetime import UTC, datetime
+
+from django.db import transaction
+
+from scheduler.choices import HOLDING_STATES, IntentState, JobState, Verb
+from scheduler.execute.base import Observation, Phase
+from scheduler.models import Intent, Job, Placement
+from scheduler.services.holds import placement_release
+from scheduler.services.transitions import job_move
+
+ENDS: dict[Phase, JobState] = {
+    Phase.SUCCEEDED: JobState.SUCCEEDED,
+    Phase.FAILED: JobState.FAILED,
+    Phase.CANCELLED: JobState.CANCELLED,
+    Phase.TIMED_OUT: JobState.TIMED_OUT,
+    Phase.LOST: JobState.FAILED,
+}
+
+REQUEUE_REASONS = frozenset({"node_lost", "drain", "preempted"})
+"""Reasons of an eviction that is not the job's own fault: it waits for another turn."""
+
+
+def attempt_running(*, placement: Placement, seen: Observation, now: datetime) -> None:
+    """Note that an attempt runs."""
+    with transaction.atomic():
+        job = _lock(placement)
+        if job.state != JobState.STARTING:
+            return
+        started_at = _time(seen.started_s) or now
+        Placement.objects.filter(pk=placement.pk).update(started_at=started_at)
+        job_move(
+            job=job,
+            to=JobState.RUNNING,
+            actor="executor",
+            now=now,
+            reason="started",
+            started_at=started_at,
+        )
+
+
+def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> None:
+    """Note how an attempt ended, free what it held, and book it."""
+    with transaction.atomic():
+        job = _lock(placement)
+        if not placement_release(placement=placement, now=now) or job.state not in HOLDING_STATES:
+            return
+        evicted = placement.intents.filter(verb=Verb.EVICT).first()
+        requeue = (
+            seen.phase == Phase.CANCELLED
+            and job.cancel_requested_at is None
+            and evicted is not None
+            and evicted.reason in REQUEUE_REASONS
+        )
+        if requeue and evicted is not None:
+            _requeue(job, evicted.reason, now)
+        else:
+            _finish(job, seen, now)
+
+
+def _requeue(job: Job, reason: str, now: datetime) -> None:
+    job_move(
+        job=job, to=JobState.QUEUED, actor="scheduler", now=now, reason=reason, started_at=None
+    )
+
+
+def _finish(job: Job, seen: Observation, now: datetime) -> None:
+    finished_at = _time(seen.finished_s) or now
+    job_move(
+        job=job,
+        to=ENDS[seen.phase],
+        actor="executor",
+        now=now,
+        reason=seen.reason,
+        message=seen.message,
+        finished_at=finished_at,
+        exit_code=seen.exit_code,
+        pending={},
+        **({"started_at": _time(seen.started_s)} if seen.started_s else {}),
+    )
+
+
+def attempt_refused(*, placement: Placement, message: str, now: datetime) -> None:
+    """Note that an executor will never start this attempt."""
+    refused = Observation(
+        uid=str(placement.job_id),
+        attempt=placement.attempt,
+        phase=Phase.FAILED,
+        reason="start_failed",
+        message=message,
+    )
+    attempt_ended(placement=placement, seen=refused, now=now)
+
+
+def intent_done(*, intent: Intent, now: datetime) -> None:
+    """Note that an executor was told."""
+    Intent.objects.filter(pk=intent.pk).update(
+        state=IntentState.DONE, done_at=now, tries=intent.tries + 1, last_error=""
+    )
+
+
+def intent_failed(*, intent: Intent, error: str, final: bool, now: datetime) -> None:
+    """Note that telling an executor failed, for now or for good."""
+    Intent.objects.filter(pk=intent.pk).update(
+        state=IntentState.FAILED if final else IntentState.PENDING,
+        tries=intent.tries + 1,
+        last_error=error[:2000],
+        done_at=now if final else None,
+    )
+
+
+def _lock(placement: Placement) -> Job:
+    return (
+        Job.objects.select_for_update(of=("self",)).select_related("cluster").get(
+            pk=placement.job_id
+        )
+    )
+
+
+def _time(epoch_s: float | None) -> datetime | None:
+    return None if epoch_s is None else datetime.fromtimestamp(epoch_s, tz=UTC)
+

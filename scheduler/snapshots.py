@@ -1,0 +1,307 @@
+"""Database -> Snapshot: the frozen world of one decision, in a fixed number of queries."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+from django.db import connection
+from django.db.models import F, Prefetch
+
+from scheduler.choices import FINAL_STATES, JobState
+from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
+from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
+from scheduler.core.snapshot import (
+    BoolArray,
+    Fleet,
+    FlavorSpec,
+    IntArray,
+    JobSpec,
+    QuotaLine,
+    ReplicaPlacement,
+    RunningJob,
+    Snapshot,
+    TenantNode,
+)
+from scheduler.models import Job, Placement, ReplicaHold, SchedulingPolicy
+from scheduler.services.plans import FleetKeys
+from telemetry.choices import DeviceHealth, NodeState, Scheduling
+from telemetry.models import Cluster, Device, Node
+from tenants.models import Quota, Tenant
+
+HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
+ERROR_SAMPLE_COUNT = 200
+PENDING_LIMIT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """A snapshot and the database keys in the order of its arrays."""
+
+    snapshot: Snapshot
+    keys: FleetKeys
+
+
+def policy_of(cluster: Cluster) -> Policy:
+    """Return how decisions are made on a cluster."""
+    row = SchedulingPolicy.objects.filter(cluster=cluster).first() or SchedulingPolicy()
+    weights = row.weights
+    return Policy(
+        strategy=row.strategy,
+        budget_s=row.budget_s,
+        placement=row.placement,
+        order=PriorityWeights(**weights.get("order", {})),
+        objective=ObjectiveWeights(**weights.get("objective", {})),
+    )
+
+
+def take(*, cluster: Cluster, now: datetime) -> Frozen:
+    """Freeze a cluster."""
+    nodes = list(Node.objects.filter(cluster=cluster).order_by("name"))
+    devices = _devices(cluster, nodes)
+    fleet = _fleet(nodes, devices)
+    node_index = {node.pk: i for i, node in enumerate(nodes)}
+    device_index = {device.pk: i for i, device in enumerate(devices)}
+    snapshot = Snapshot(
+        cluster=cluster.slug,
+        now_s=now.timestamp(),
+        fleet=fleet,
+        pending=_pending(cluster),
+        running=_running(cluster, node_index, device_index),
+        tenants=_tenants(cluster),
+        usage_decayed=_usage_decayed(cluster, fleet, now),
+        start_error=_start_error(cluster),
+    )
+    keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
+    return Frozen(snapshot, keys)
+
+
+def _devices(cluster: Cluster, nodes: Sequence[Node]) -> list[Device]:
+    order = {node.pk: i for i, node in enumerate(nodes)}
+    rows = Device.objects.filter(node__cluster=cluster)
+    return sorted(rows, key=lambda d: (order[d.node_id], d.index, d.uid))
+
+
+def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
+    names = sorted({device.flavor for device in devices})
+    position = {name: i for i, name in enumerate(names)}
+    order = {node.pk: i for i, node in enumerate(nodes)}
+    first = {device.flavor: device for device in reversed(devices)}
+    notes = tuple(_note(node) for node in nodes)
+    return Fleet(
+        node_names=tuple(node.name for node in nodes),
+        node_cpu_milli=_ints(n.cpu_milli for n in nodes),
+        node_memory_mib=_ints(n.memory_mib for n in nodes),
+        node_cpu_free_milli=_ints(n.cpu_milli - n.allocated_cpu_milli for n in nodes),
+        node_memory_free_mib=_ints(n.memory_mib - n.allocated_memory_mib for n in nodes),
+        node_ready=_bools(note == "" for note in notes),
+        node_note=notes,
+        node_taints=tuple(frozenset(n.taints) for n in nodes),
+        node_labels=tuple(dict(n.labels) for n in nodes),
+        device_uids=tuple(f"{d.node_id}/{d.uid}" for d in devices),
+        device_node=_ints(order[d.node_id] for d in devices),
+        device_flavor=_ints(position[d.flavor] for d in devices),
+        device_free_milli=_ints(1000 - d.allocated_milli for d in devices),
+        device_free_memory_mib=_ints(d.memory_mib - d.allocated_memory_mib for d in devices),
+        device_memory_mib=_ints(d.memory_mib for d in devices),
+        device_healthy=_bools(d.health == DeviceHealth.HEALTHY for d in devices),
+        device_link_group=_ints(d.link_group for d in devices),
+        flavors=tuple(
+            FlavorSpec(
+                name=name,
+                compute_units=first[name].compute_units,
+                memory_mib=first[name].memory_mib,
+                power_w=first[name].power_limit_w,
+            )
+            for name in names
+        ),
+    )
+
+
+def _note(node: Node) -> str:
+    if node.state != NodeState.READY:
+        return str(NodeState(node.state))
+    return "" if node.scheduling == Scheduling.OPEN else str(Scheduling(node.scheduling))
+
+
+def _ints(values: object) -> IntArray:
+    array = np.fromiter(values, dtype=np.int64)  # type: ignore[call-overload]
+    array.setflags(write=False)
+    return array  # type: ignore[no-any-return]
+
+
+def _bools(values: object) -> BoolArray:
+    array = np.fromiter(values, dtype=np.bool_)  # type: ignore[call-overload]
+    array.setflags(write=False)
+    return array  # type: ignore[no-any-return]
+
+
+def job_spec(job: Job) -> JobSpec:
+    """Return a job as the engine sees it, in real seconds."""
+    return JobSpec(
+        uid=str(job.pk),
+        tenant=job.tenant.slug,
+        kind=job.kind,
+        shape=ReplicaShape(
+            cpu_milli=job.cpu_milli,
+            memory_mib=job.memory_mib,
+            devices=job.devices,
+            gpu_milli=job.gpu_milli,
+            gpu_memory_mib=job.gpu_memory_mib,
+        ),
+        replicas_min=job.replicas_min,
+        replicas_max=job.replicas_max,
+        flavors=tuple(job.flavors),
+        priority=job.priority_class.value,
+        preemptible=job.priority_class.preemptible,
+        time_limit_s=job.time_limit_s / job.cluster.clock_scale,
+        submitted_s=job.submitted_at.timestamp(),
+        tolerations=frozenset(job.tolerations),
+        not_before_s=job.not_before.timestamp() if job.not_before else 0.0,
+        min_throughput=job.min_throughput,
+    )
+
+
+def _pending(cluster: Cluster) -> tuple[JobSpec, ...]:
+    rows = (
+        Job.objects.filter(cluster=cluster, state=JobState.QUEUED)
+        .select_related("tenant", "priority_class", "cluster")
+        .order_by("-priority_class__value", "submitted_at", "uid")[:PENDING_LIMIT]
+    )
+    return tuple(job_spec(job) for job in rows)
+
+
+def _running(
+    cluster: Cluster, node_index: dict[int, int], device_index: dict[int, int]
+) -> tuple[RunningJob, ...]:
+    replicas = ReplicaHold.objects.prefetch_related("device_holds").order_by("index")
+    rows = (
+        Placement.objects.filter(cluster=cluster, released_at__isnull=True)
+        .select_related("job__tenant", "job__priority_class", "job__cluster")
+        .prefetch_related(Prefetch("replicas", queryset=replicas))
+        .order_by("created_at", "pk")
+    )
+    return tuple(
+        RunningJob(
+            spec=job_spec(row.job),
+            replicas=tuple(_replica(r, node_index, device_index) for r in row.replicas.all()),
+            started_s=(row.started_at or row.created_at).timestamp(),
+        )
+        for row in rows
+    )
+
+
+def _replica(
+    row: ReplicaHold, node_index: dict[int, int], device_index: dict[int, int]
+) -> ReplicaPlacement:
+    holds = list(row.device_holds.all())
+    return ReplicaPlacement(
+        node=node_index[row.node_id],
+        devices=tuple(sorted(device_index[hold.device_id] for hold in holds)),
+        gpu_milli=holds[0].gpu_milli if holds else 0,
+        gpu_memory_mib=holds[0].memory_mib if holds else 0,
+    )
+
+
+def _tenants(cluster: Cluster) -> tuple[TenantNode, ...]:
+    quotas: dict[int, dict[str, QuotaLine]] = defaultdict(dict)
+    for quota in Quota.objects.filter(cluster=cluster):
+        quotas[quota.tenant_id][quota.flavor] = QuotaLine(
+            nominal=quota.nominal,
+            borrowing_limit=quota.borrowing_limit,
+            lending_limit=quota.lending_limit,
+        )
+    return tuple(
+        TenantNode(
+            slug=row["slug"],
+            parent=row["parent__slug"],
+            fair_weight=row["fair_weight"],
+            quotas=quotas[row["pk"]],
+        )
+        for row in _parents_first()
+    )
+
+
+def _parents_first() -> list[dict[str, object]]:
+    rows = list(
+        Tenant.objects.without_tree_fields()
+        .order_by("slug")
+        .values("pk", "slug", "fair_weight", "parent__slug")
+    )
+    children: dict[object, list[dict[str, object]]] = defaultdict(list)
+    for row in rows:
+        children[row["parent__slug"]].append(row)
+    ordered: list[dict[str, object]] = []
+    stack = list(reversed(children[None]))
+    while stack:
+        row = stack.pop()
+        ordered.append(row)
+        stack.extend(reversed(children[row["slug"]]))
+    return ordered
+
+
+_DECAYED = """
+SELECT tenant.slug, used.flavor, SUM(used.milli * (
+    power(0.5, EXTRACT(epoch FROM %(now)s - LEAST(used.closed_at, %(now)s)) / %(half)s)
+    - power(0.5, EXTRACT(epoch FROM %(now)s - LEAST(used.opened_at, %(now)s)) / %(half)s)
+))
+FROM scheduler_ledgerentry used JOIN tenants_tenant tenant ON tenant.id = used.tenant_id
+WHERE used.cluster_id = %(cluster)s AND used.closed_at > %(since)s
+GROUP BY tenant.slug, used.flavor
+"""
+
+
+def _usage_decayed(cluster: Cluster, fleet: Fleet, now: datetime) -> dict[str, float]:
+    """Return each tenant's past use as a fraction of capacity over one half-life.
+
+    The integral of 0.5^(age / half-life) over the time held, divided by the integral of full
+    capacity over all the past, half-life / ln 2; of the tenant's most used flavor.
+    Source: Slurm priority_multifactor (decay), KAI time-based fairshare (capacity as the norm).
+    """
+    capacity = _capacity(fleet)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _DECAYED,
+            {
+                "now": now,
+                "half": HALF_LIFE_S,
+                "cluster": cluster.pk,
+                "since": now - timedelta(seconds=8 * HALF_LIFE_S),
+            },
+        )
+        rows = cursor.fetchall()
+    usage: dict[str, float] = {}
+    for tenant, flavor, decayed in rows:
+        if capacity.get(flavor):
+            share = max(0.0, float(decayed)) / capacity[flavor]
+            usage[tenant] = max(usage.get(tenant, 0.0), share)
+    return usage
+
+
+def _capacity(fleet: Fleet) -> dict[str, int]:
+    count = np.bincount(fleet.device_flavor, minlength=len(fleet.flavors)) * 1000
+    capacity = {flavor.name: int(n) for flavor, n in zip(fleet.flavors, count, strict=True)}
+    capacity[CPU_FLAVOR] = int(fleet.node_cpu_milli.sum())
+    return capacity
+
+
+def _start_error(cluster: Cluster) -> tuple[float, float]:
+    """Return how much of its time limit a job has really run: median and 90th percentile."""
+    rows = (
+        Job.objects.filter(cluster=cluster, state__in=FINAL_STATES, started_at__isnull=False)
+        .exclude(finished_at__lt=F("started_at"))
+        .order_by("-finished_at")
+        .values_list("started_at", "finished_at", "time_limit_s")[:ERROR_SAMPLE_COUNT]
+    )
+    ratios = [
+        (finished - started).total_seconds() * cluster.clock_scale / limit
+        for started, finished, limit in rows
+        if finished is not None
+    ]
+    if len(ratios) < 10:  # noqa: PLR2004 - fewer say nothing of a 90th percentile
+        return (1.0, 1.0)
+    p50, p90 = np.quantile(ratios, (0.5, 0.9))
+    return (float(min(1.0, p50)), float(min(1.0, p90)))
+
+

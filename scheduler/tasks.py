@@ -1,0 +1,67 @@
+"""Celery's way in: each task reads the clock, wires the ports and makes one call."""
+
+from datetime import timedelta
+
+from celery import shared_task
+from django.conf import settings
+from django.utils import timezone
+
+from scheduler import demo, loop
+from scheduler.locks import cluster_lock
+from scheduler.models import Placement
+from scheduler.ports import cluster_executor
+from scheduler.services import retention
+from telemetry.choices import ClusterKind
+from telemetry.models import Cluster
+
+
+def _ports(cluster: Cluster) -> loop.Ports:
+    return loop.Ports(
+        executor=cluster_executor(cluster), node_lost_after_s=settings.NODE_LOST_AFTER_S
+    )
+
+
+@shared_task(name="scheduler.tasks.run_cycle")
+def run_cycle(cluster_slug: str, woken: bool = True) -> None:
+    """Run one cycle of a cluster."""
+    cluster = Cluster.objects.get(slug=cluster_slug)
+    if cluster.enabled:
+        loop.run_cycle(
+            cluster,
+            _ports(cluster),
+            clock=timezone.now,  # noqa: TID251 - a task is the outermost layer
+            woken=woken,
+        )
+
+
+@shared_task(name="scheduler.tasks.pulse_cycles")
+def pulse_cycles() -> None:
+    """Ask for a cycle of every cluster, in case a wake-up was lost."""
+    for slug in Cluster.objects.filter(enabled=True).values_list("slug", flat=True):
+        run_cycle.apply_async((slug, False), expires=settings.CYCLE_TIMER_S)
+
+
+@shared_task(name="scheduler.tasks.pulse_observe")
+def pulse_observe() -> None:
+    """Look at what runs, on every cluster where something does."""
+    now = timezone.now()  # noqa: TID251 - a task is the outermost layer
+    busy = Placement.objects.filter(released_at__isnull=True).values("cluster_id")
+    for cluster in Cluster.objects.filter(enabled=True, pk__in=busy):
+        with cluster_lock(cluster.pk, wait_s=0) as held:
+            if held:
+                loop.observe(cluster, _ports(cluster), now=now)
+
+
+@shared_task(name="scheduler.tasks.demo_arrivals")
+def demo_arrivals() -> None:
+    """Let invented jobs arrive on simulated fleets."""
+    now = timezone.now()  # noqa: TID251 - a task is the outermost layer
+    for cluster in Cluster.objects.filter(enabled=True, kind=ClusterKind.SIMULATED):
+        demo.arrive(cluster=cluster, now=now)
+
+
+@shared_task(name="scheduler.tasks.tidy")
+def tidy() -> None:
+    """Drop cycles and decisions that nobody will ask for any more."""
+    now = timezone.now()  # noqa: TID251 - a task is the outermost layer
+    retention.tidy(before=now - timedelta(days=settings.SAMPLE_KEEP_DAYS))
