@@ -154,7 +154,9 @@ class LocalExecutor:
         if status is not None and status.phase in FINISHED:
             return status.observed(*parsed)
         with self._only_one():
-            lock = _take(folder) if folder.exists() else None
+            if not folder.exists():
+                return None  # forgotten meanwhile
+            lock = _take(folder)
         if lock is None:
             status = status or Status(Phase.STARTING, 0, "")
             return status.observed(*parsed)
