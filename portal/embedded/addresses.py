@@ -7,6 +7,7 @@ Standard library only: the settings import this module.
 import hashlib
 import os
 import pwd
+import re
 import secrets
 import stat
 from collections.abc import Mapping
@@ -18,6 +19,7 @@ SERVICE_USER = "kilter-db"  # owns the servers' files where the portal runs as r
 DATABASE = "kilter"
 SOCKET_LIMIT_BYTES = 107  # sockaddr_un.sun_path holds 108, one of them the final zero
 LONGEST_SOCKET = ".s.PGSQL.5432"
+PLAIN_PATH = re.compile(r"[A-Za-z0-9_./ +-]+")
 
 
 class FolderError(Exception):
@@ -94,14 +96,16 @@ def _create(path: Path, value: str) -> None:
 def run_folder(folder: Path) -> Path:
     """Return the folder of the sockets: `run` in the data folder, or a short one if need be.
 
-    A socket's path is limited to 107 bytes. The short folder lies in /run for root, else in /tmp
+    A socket's path is limited to 107 bytes, and libpq takes a comma in it for the next host's. The
+    short folder lies in /run for root, else in /tmp
     under a name with the owner's number; found in other hands, it is refused.
 
     Raises:
         FolderError: somebody else owns the short folder.
     """
     inside = folder / "run"
-    if len(os.fsencode(inside / LONGEST_SOCKET)) <= SOCKET_LIMIT_BYTES:
+    fits = len(os.fsencode(inside / LONGEST_SOCKET)) <= SOCKET_LIMIT_BYTES
+    if fits and PLAIN_PATH.fullmatch(str(inside)):
         return inside
     owner = folder.stat().st_uid if folder.exists() else os.geteuid()
     digest = hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
@@ -162,6 +166,6 @@ def celery_url(url: str) -> str:
     if parts.scheme != "unix":
         return url
     query = parse_qs(parts.query)
-    password = parts.password or query.get("password", [""])[0]
+    password = parts.password or quote(query.get("password", [""])[0], safe="")
     database = query.get("db", ["0"])[0]
-    return f"redis+socket://:{quote(password, safe='')}@{parts.path}?virtual_host={database}"
+    return f"redis+socket://:{password}@{parts.path}?virtual_host={database}"

@@ -142,10 +142,14 @@ def _end(pid: int) -> None:
 
 def command(folder: Path, *, throwaway: bool = False) -> list[str | Path]:
     """Return the command line of the server."""
-    run = str(addresses.run_folder(folder)).replace('"', '""')
     return [
         *(BINARIES / "postgres", "-D", cluster_folder(folder)),
-        *("-c", "listen_addresses=", "-c", f'unix_socket_directories="{run}"'),
+        *(
+            "-c",
+            "listen_addresses=",
+            "-c",
+            f'unix_socket_directories="{addresses.run_folder(folder)}"',
+        ),
         *("-c", "unix_socket_permissions=0700", "-c", "logging_collector=off"),
         *("-c", "timezone=UTC", "-c", "log_timezone=UTC"),
         *_durability(throwaway=throwaway),

@@ -13,7 +13,7 @@ import psutil
 import psycopg
 import redis
 
-from portal.embedded import addresses
+from portal.embedded import addresses, valkey
 from portal.environment import masked
 
 CONNECT_S = 5
@@ -148,7 +148,7 @@ def check_broker(url: str) -> None:
     """
     try:
         client = redis.Redis.from_url(
-            url, socket_connect_timeout=CONNECT_S, socket_timeout=CONNECT_S
+            url, socket_connect_timeout=CONNECT_S, socket_timeout=CONNECT_S, retry=valkey.ONCE
         )
         with client:
             client.ping()

