@@ -5,12 +5,14 @@ from dataclasses import replace
 from importlib import import_module
 
 from scheduler.core.errors import InvalidPlanError
-from scheduler.core.plan import Plan, SolverReport
+from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
-from scheduler.core.reasons import Pending, WaitReason
-from scheduler.core.snapshot import Snapshot
+from scheduler.core.reasons import Pending, Remedy, WaitReason
+from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.core.verify import verify
+from scheduler.decide import remedies
 from scheduler.decide.strategies.base import STRATEGIES, Strategy
+from scheduler.decide.turns import Turns
 from scheduler.decide.validate import validate
 
 RULES = "rules"
@@ -45,6 +47,52 @@ def decide(
         left_s = max(0.0, budget_s - (clock() - began_s)) if clock else budget_s
         plan = _improved(snapshot, policy, plan, now_s=now_s, budget_s=left_s, clock=clock)
     return _timed(plan, clock() - began_s if clock else 0.0)
+
+
+def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Start | Pending:
+    """Return what a cycle of the rules would say of a job that is not in the queue yet.
+
+    The job takes its place in the queue, so those ahead of it are served first. Every remedy that
+    says `starts_now` was tried in a cycle of its own.
+
+    Raises:
+        InvalidSnapshotError: the snapshot contradicts itself, or holds the job already.
+    """
+    answer = _answer(snapshot, policy, job, now_s=now_s, focus=job.uid)
+    if isinstance(answer, Start):
+        return answer
+    true = [
+        remedy
+        for remedy in answer.remedies
+        if not remedy.params.get("starts_now")
+        or isinstance(
+            _answer(*_changed(snapshot, policy, job, remedy), now_s=now_s, focus=""), Start
+        )
+    ]
+    return replace(answer, remedies=tuple(true))
+
+
+def _changed(
+    snapshot: Snapshot, policy: Policy, job: JobSpec, remedy: Remedy
+) -> tuple[Snapshot, Policy, JobSpec]:
+    changed, asked = remedies.apply(snapshot, job, remedy)
+    return changed, policy, asked
+
+
+def _answer(
+    snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float, focus: str
+) -> Start | Pending:
+    """Run the turns up to the job's own and return its answer."""
+    asked = replace(snapshot, pending=(*snapshot.pending, job))
+    validate(asked)
+    turns = Turns(asked, policy, now_s=now_s, focus=focus)
+    for ranked in turns.queue():
+        turns.turn(ranked)
+        if ranked.job.uid == job.uid:
+            break
+    plan = turns.plan(SolverReport(RULES, RULES, "not_needed"))
+    answers: tuple[Start | Pending, ...] = (*plan.starts, *plan.pending)
+    return next(answer for answer in answers if answer.uid == job.uid)
 
 
 def load(strategy: str) -> Strategy:
@@ -92,8 +140,8 @@ def _improved(
             snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
         )
         verify(snapshot, plan)
-    except InvalidPlanError as broken:
-        note = str(broken)
+    except Exception as failure:  # noqa: BLE001 - a strategy is a plug-in: the rules answer for it
+        note = f"{type(failure).__name__}: {failure}"
         return replace(rules, solver=SolverReport(RULES, policy.strategy, "error", note=note))
     return plan
 

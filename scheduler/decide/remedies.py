@@ -4,12 +4,14 @@ Each change is tried on the session at the job's own turn, without changing the 
 true of this job at this place in the queue.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from scheduler.core.reasons import Remedy, WaitReason
-from scheduler.core.snapshot import JobSpec
+from scheduler.core.snapshot import JobSpec, QuotaLine, Snapshot
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.explain import Blocked, unavailable_evidence
 from scheduler.decide.session import Session
@@ -45,6 +47,55 @@ def for_refused(session: Session, job: JobSpec, why: Refusal) -> tuple[Remedy, .
 def starts(session: Session, job: JobSpec) -> bool:
     """Return whether the engine would start this job now."""
     return refusal(session, job) is None and session.fit_now(job) is not None
+
+
+def apply(snapshot: Snapshot, job: JobSpec, remedy: Remedy) -> tuple[Snapshot, JobSpec]:
+    """Return the world and the job as they would be with a remedy applied.
+
+    The job is not put into the snapshot's queue.
+    """
+    params: Mapping[str, Any] = remedy.params
+    if remedy.code == "ask_for_quota":
+        return _with_quota(snapshot, job.tenant, params["missing_milli"]), job
+    if remedy.code == "ask_admin_for_nodes":
+        return _with_all_nodes(snapshot), job
+    return snapshot, _changed(job, remedy.code, params)
+
+
+def _changed(job: JobSpec, code: str, params: Mapping[str, Any]) -> JobSpec:
+    match code:
+        case "other_flavor":
+            return replace(job, flavors=(params["flavor"],))
+        case "fewer_replicas":
+            least = params["replicas"]
+            return replace(job, replicas_min=least, replicas_max=least)
+        case "shorter_time_limit":
+            return replace(job, time_limit_s=params["time_limit_s"])
+        case "ask_admin_for_toleration":
+            return replace(job, tolerations=job.tolerations | set(params["taints"]))
+    amounts = {name: value for name, value in params.items() if name != "starts_now"}
+    return replace(job, shape=replace(job.shape, **amounts))
+
+
+def _with_all_nodes(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot with every node ready and every device healthy."""
+    ready = np.ones(len(snapshot.fleet.node_names), dtype=np.bool_)
+    healthy = np.ones(len(snapshot.fleet.device_uids), dtype=np.bool_)
+    fleet = replace(snapshot.fleet, node_ready=ready, device_healthy=healthy)
+    return replace(snapshot, fleet=fleet)
+
+
+def _with_quota(snapshot: Snapshot, tenant: str, missing: Mapping[str, int]) -> Snapshot:
+    """Return the snapshot with a tenant's nominal quota raised."""
+    changed = []
+    for node in snapshot.tenants:
+        quotas = dict(node.quotas)
+        if node.slug == tenant:
+            for flavor, milli in missing.items():
+                line = quotas.get(flavor, QuotaLine(0))
+                quotas[flavor] = replace(line, nominal=line.nominal + milli)
+        changed.append(replace(node, quotas=quotas))
+    return replace(snapshot, tenants=tuple(changed))
 
 
 def _first_that_work(session: Session, job: JobSpec, *, must_start: bool) -> Iterator[Remedy]:

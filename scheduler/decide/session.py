@@ -289,6 +289,22 @@ class Session:
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
         return replicas, score
 
+    def take_unavailable(self, job: JobSpec) -> None:
+        """Let a job claim nodes that are not ready, so that two jobs never hope for the same.
+
+        Nothing that can start is touched: nodes that are not ready are nobody's to use.
+        """
+        for flavor in self.allowed(job):
+            demand = self.demand(job, flavor, whatever_health=True)
+            counted = self.counted(demand, 1)
+            counts = np.where(self.layout.ready, 0, counted.counts)
+            if counts.sum() >= job.replicas_min:
+                site = self._site(demand, counted, 1)._replace(counts=counts)
+                replicas, _ = place(site, job.replicas_min, self.policy.placement)
+                hold = Hold(job.tenant, (), job.shape, replicas)
+                self.profile.hold(hold, self.now_s, self.now_s + job.time_limit_s)
+                return
+
 
 def _normalised(snapshot: Snapshot) -> tuple[float, ...]:
     """Return (flavors,) throughput against the fastest of the fleet; 0 where unknown."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
-from scheduler.core.reasons import Pending
+from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide import eta, explain, remedies
@@ -39,10 +39,16 @@ class Turns:
         shares: the tenants' standing.
         candidates: the jobs that are not refused, any order.
         starts: jobs started, in order.
+
+    Args:
+        focus: uid of a job that gets remedies however far back it stands.
     """
 
-    def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
+    def __init__(
+        self, snapshot: Snapshot, policy: Policy, *, now_s: float, focus: str = ""
+    ) -> None:
         self.snapshot, self.policy, self.now_s = snapshot, policy, now_s
+        self._focus = focus
         self.session = Session(snapshot, policy, now_s=now_s)
         refusals = {job.uid: refusal(self.session, job) for job in snapshot.pending}
         self.candidates = [job for job in snapshot.pending if refusals[job.uid] is None]
@@ -92,11 +98,10 @@ class Turns:
         """Say why the job waits, and plan and reserve for it while the depth lasts."""
         job = ranked.job
         why = explain.blocked(self.session, job)
-        helps = (
-            remedies.for_blocked(self.session, job, why)
-            if len(self._waiting) < REMEDY_DEPTH
-            else ()
-        )
+        helped = len(self._waiting) < REMEDY_DEPTH or job.uid == self._focus
+        helps = remedies.for_blocked(self.session, job, why) if helped else ()
+        if why.code is WaitReason.NODES_UNAVAILABLE:
+            self.session.take_unavailable(job)
         planned_s = None
         if len(self._waiting) < BACKFILL_DEPTH:
             fit = self.session.fit_later(job)

@@ -1,0 +1,88 @@
+"""Runs a program on HiGHS through PuLP, on CBC where HiGHS is not installed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pulp
+
+from scheduler.decide.strategies.optimising.classes import JobClass
+from scheduler.decide.strategies.optimising.model import Model
+
+GAP_FRAC = 0.001
+"""Good enough: the tangents' own error is of this size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """So many jobs of a class start on a flavor, with so many replicas in sum."""
+
+    kind: JobClass
+    flavor: int
+    jobs: int
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What the solver found.
+
+    Attributes:
+        status: optimal, feasible, or timeout where it found nothing.
+        choices: what starts.
+        bound: no plan is worth more than this under the tangents; None = unknown. It leaves out
+            the parts of the objective that the program does not change.
+        found: value of the program's own solution.
+    """
+
+    status: str
+    choices: tuple[Choice, ...] = ()
+    bound: float | None = None
+    found: float | None = None
+
+
+def solve(model: Model, *, limit_s: float, seed: int) -> Solution:
+    """Return the best that the solver finds within the limit, on one thread with a fixed seed."""
+    highs = pulp.HiGHS(msg=False)
+    if highs.available():
+        return _on_highs(model, limit_s, seed)
+    solver = pulp.PULP_CBC_CMD(
+        msg=False, timeLimit=limit_s, threads=1, gapRel=GAP_FRAC, options=[f"randomSeed {seed}"]
+    )
+    model.problem.solve(solver)
+    optimal = model.problem.sol_status == pulp.LpSolutionOptimal
+    return _read(model, optimal=optimal, bound=None)
+
+
+def _on_highs(model: Model, limit_s: float, seed: int) -> Solution:
+    solver = pulp.HiGHS(
+        msg=False,
+        timeLimit=limit_s,
+        threads=1,
+        gapRel=GAP_FRAC,
+        random_seed=seed % (2**31 - 1),
+    )
+    model.problem.solve(solver)
+    engine: Any = model.problem.solverModel
+    optimal = engine.modelStatusToString(engine.getModelStatus()) == "Optimal"
+    info = engine.getInfo()
+    if info.primal_solution_status != FEASIBLE_POINT:
+        return Solution("timeout")
+    bound = -float(info.mip_dual_bound)  # PuLP hands HiGHS a minimisation
+    return _read(model, optimal=optimal, bound=bound)
+
+
+FEASIBLE_POINT = 2
+"""HiGHS' kSolutionStatusFeasible."""
+
+
+def _read(model: Model, *, optimal: bool, bound: float | None) -> Solution:
+    if any(option.jobs.varValue is None for option in model.options):
+        return Solution("timeout")
+    choices = []
+    for option in model.options:
+        jobs = round(option.jobs.varValue)
+        replicas = round(sum(z.varValue for z in option.on_group.values()))
+        if jobs > 0:
+            choices.append(Choice(option.kind, option.flavor, jobs, replicas))
+    found = float(pulp.value(model.problem.objective))
+    return Solution("optimal" if optimal else "feasible", tuple(choices), bound, found)
