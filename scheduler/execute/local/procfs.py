@@ -99,13 +99,13 @@ def marked(marks: Collection[bytes]) -> list[int]:
     return found
 
 
-def pss_bytes(pid: int) -> int:
-    """Return resident memory with shared pages divided among their users, 0 where unknown."""
+def pss_bytes(pid: int) -> int | None:
+    """Return resident memory with shared pages divided among their users, None where unknown."""
     with suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_bytes().splitlines():
             if line.startswith(b"Pss:"):
                 return int(line.split()[1]) * 1024
-    return 0
+    return None
 
 
 def send(targets: Iterable[int], number: signal.Signals) -> None:

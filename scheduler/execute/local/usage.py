@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 
-from scheduler.execute.local.procfs import TICKS_PER_S, Process, pss_bytes
+from scheduler.execute.local.procfs import TICKS_PER_S, Process, pss_bytes, read_process
 
 MIB = 1024 * 1024
 
@@ -38,6 +38,14 @@ def resident_mib(processes: Iterable[Process], *, limit_mib: float) -> int:
     known = list(processes)
     total = sum(process.rss_bytes for process in known)
     if total > limit_mib * MIB:
-        exact = sum(pss_bytes(process.pid) for process in known)
-        total = exact or total
+        total = sum(_exact_bytes(process.pid) for process in known)
     return total // MIB
+
+
+def _exact_bytes(pid: int) -> int:
+    exact = pss_bytes(pid)
+    if exact is not None:
+        return exact
+    # It may have ended since it was counted, and then holds nothing.
+    again = read_process(pid)
+    return again.rss_bytes if again else 0

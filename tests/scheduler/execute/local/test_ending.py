@@ -181,7 +181,7 @@ def test_usage_is_told_while_a_job_runs(bench: Bench) -> None:
     job = binding(_python(busy))
     bench.executor.bind(job)
     bench.until(lambda: bench.observed(job).memory_mib)
-    bench.until(lambda: (bench.observed(job).cpu_frac or 0) > 0.2)
+    bench.until(lambda: (bench.observed(job).cpu_frac or 0) > 0.01)
     seen = bench.observed(job)
     assert seen.memory_mib is not None
     assert 64 <= seen.memory_mib < 200

@@ -60,6 +60,13 @@ def test_memory_is_the_sum_of_resident_sizes() -> None:
     assert resident_mib(found, limit_mib=10) == 4
 
 
+def test_a_process_that_ended_meanwhile_holds_no_memory() -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+    gone = procfs.Process(process.pid, 1, 7, "R", 0, 55, 300 << 20)
+    assert resident_mib([gone], limit_mib=100) == 0
+
+
 def test_the_least_used_cores_are_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 5})
     for name, phase, cores in (("a", Phase.RUNNING, [0, 1]), ("b", Phase.SUCCEEDED, [2, 5])):
