@@ -22,14 +22,19 @@ static long ask(const char *key, long otherwise) {
     return found;
 }
 static int lost(device d) { return d->index == ask("lost", -1) ? LOST : OK; }
-static int opened;
+static int opened, opens;
+static long opened_at; /* "reload": a driver loaded anew does not know those who opened the old one */
 
-int nvmlInitWithFlags(unsigned flags) { (void)flags; int r = ask("init", OK); opened = r == OK; return r; }
+int nvmlInitWithFlags(unsigned flags) {
+    int result = flags ? INVALID : ask("init", OK);
+    opens++, opened = result == OK, opened_at = ask("reload", 0);
+    return result;
+}
 int nvmlShutdown(void) { opened = 0; return OK; }
 const char *nvmlErrorString(int code) { return code == LOST ? "GPU is lost" : "Pretended error"; }
 
 int nvmlDeviceGetCount_v2(unsigned *count) {
-    if (!opened) return UNINITIALIZED;
+    if (!opened || opened_at != ask("reload", 0)) return UNINITIALIZED;
     *count = ask("count", 2);
     return ask("count_error", OK);
 }
@@ -63,7 +68,7 @@ int nvmlDeviceGetUtilizationRates(device d, unsigned *rates) {
     return d->mig < 0 ? lost(d) : UNSUPPORTED;
 }
 int nvmlDeviceGetTemperature(device d, unsigned sensor, unsigned *celsius) {
-    *celsius = 41;
+    *celsius = ask("tell_opens", 0) ? opens : 41;
     return sensor ? INVALID : lost(d);
 }
 int nvmlDeviceGetPciInfo_v3(device d, char *pci) {

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "tests" / "native" / "fake_nvml.c"
 PREAMBLE = """
-import dataclasses, json, os, sys, time
+import dataclasses, json, os, sys, threading, time
 from telemetry.sense.nvml import NvmlReader
 def machine(**keys):
     text = "".join(f"{key} {value}\\n" for key, value in keys.items())

@@ -152,10 +152,36 @@ def test_a_driver_that_goes_away_leaves_its_devices_unknown_and_comes_back(drive
     assert back["note"] == ""
 
 
+def test_a_driver_that_is_loaded_anew_is_opened_anew(driver: Driver) -> None:
+    _, during, after = driver.run(
+        "r = NvmlReader('n'); machine(count=1); look(r); "
+        "machine(count=1, reload=1); look(r); look(r)"
+    )
+    assert health(during) == {"GPU-0": "unknown"}
+    assert health(after) == {"GPU-0": "healthy"}
+
+
+def test_the_library_stays_open_and_is_opened_anew_now_and_then(driver: Driver) -> None:
+    answers = driver.run(
+        "r = NvmlReader('n'); machine(count=1, tell_opens=1)\nfor _ in range(61): look(r)"
+    )
+    opens = [answer["devices"][0]["temperature_c"] for answer in answers]
+    assert opens == [1.0] * 59 + [2.0] * 2
+
+
+def test_the_library_is_opened_anew_when_no_device_answers(driver: Driver) -> None:
+    *_, after = driver.run(
+        "r = NvmlReader('n'); machine(count=1); look(r); machine(count=1, lost=0); look(r); "
+        "machine(count=1, tell_opens=1); look(r)"
+    )
+    assert after["devices"][0]["temperature_c"] == 2.0
+
+
 def test_a_driver_that_hangs_does_not_hang_the_caller(driver: Driver) -> None:
     before, during, still, after = driver.run(
         "r = NvmlReader('n', timeout_s=0.5); machine(count=1); look(r); start = time.monotonic(); "
         "machine(count=1, hang_s=2); look(r); look(r); took = time.monotonic() - start; "
+        "assert threading.active_count() == 2, threading.enumerate(); "
         "machine(count=1); time.sleep(2); look(r); assert took < 1.8, took"
     )
     assert health(before) == {"GPU-0": "healthy"}
