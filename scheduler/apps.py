@@ -7,3 +7,9 @@ class SchedulerConfig(AppConfig):
     """Who gets what, where and when."""
 
     name = "scheduler"
+
+    def ready(self) -> None:
+        """Listen to the news of the lower apps."""
+        from scheduler.listeners import subscribe  # noqa: PLC0415 - needs loaded models
+
+        subscribe()

@@ -1,0 +1,72 @@
+"""How busy something was over a span: for the ledger, at the end of a placement.
+
+From samples while they are kept, from hourly and minutely rollups before that.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+
+_DEVICES = """
+SELECT AVG(frac) FROM (
+    SELECT device_id, AVG(utilised_frac) AS frac FROM telemetry_sample
+    WHERE device_id = ANY(%(ids)s) AND at >= %(since)s AND at < %(until)s
+    GROUP BY device_id
+) AS per_device
+"""
+_DEVICES_ROLLED = """
+SELECT AVG(frac) FROM (
+    SELECT device_id, SUM(utilised_mean_frac * sample_count) / SUM(sample_count) AS frac
+    FROM telemetry_rollup
+    WHERE period_s = 60 AND device_id = ANY(%(ids)s) AND at >= %(since)s AND at < %(until)s
+        AND utilised_mean_frac IS NOT NULL
+    GROUP BY device_id
+) AS per_device
+"""
+_JOB = """
+SELECT AVG(utilised_frac) FROM telemetry_sample
+WHERE job_uid = %(job)s AND at >= %(since)s AND at < %(until)s
+"""
+_JOB_ROLLED = """
+SELECT SUM(utilised_mean_frac * sample_count) / SUM(sample_count) FROM telemetry_rollup
+WHERE period_s = 60 AND job_uid = %(job)s AND at >= %(since)s AND at < %(until)s
+    AND utilised_mean_frac IS NOT NULL
+"""
+
+
+def devices_utilised_mean(
+    *, device_ids: Sequence[int], since: datetime, until: datetime
+) -> float | None:
+    """Return the mean utilisation of some devices, 0..1; None where nothing was measured."""
+    span = {"ids": list(device_ids), "since": since, "until": until}
+    return _mean(_DEVICES, _DEVICES_ROLLED, since, span)
+
+
+def job_cores_mean(*, job_uid: UUID, since: datetime, until: datetime) -> float | None:
+    """Return the mean number of busy cores of a job; None where nothing was measured."""
+    span = {"job": job_uid, "since": since, "until": until}
+    return _mean(_JOB, _JOB_ROLLED, since, span)
+
+
+def _mean(
+    sampled: str, rolled: str, since: datetime, span: dict[str, object]
+) -> float | None:
+    if _kept(since):
+        return _first(sampled, span)
+    mean = _first(rolled, span)
+    return _first(sampled, span) if mean is None else mean  # too young to be rolled up
+
+
+def _kept(since: datetime) -> bool:
+    """Return whether samples go back as far as `since`."""
+    oldest = _first("SELECT EXTRACT(epoch FROM MIN(at)) FROM telemetry_sample", {})
+    return oldest is not None and oldest <= since.timestamp() + 60
+
+
+def _first(query: str, parameters: dict[str, object]) -> float | None:
+    with connection.cursor() as cursor:
+        cursor.execute(query, parameters)
+        (value,) = cursor.fetchone()
+    return None if value is None else float(value)
