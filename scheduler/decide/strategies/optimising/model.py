@@ -1,7 +1,8 @@
 """The mixed-integer program: how many jobs of each class start, on which flavor and node group.
 
-Jobs of a class and nodes of a group are counted, not listed, so the program is a relaxation of
-placing each replica; the turns that follow place what it chose, one by one and exactly.
+Jobs of a class and nodes of a group are counted, not listed, and replicas of equal shape share
+their variables on the node groups, so the program is a relaxation of placing each replica; the
+turns that follow place what it chose, one by one and exactly.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pulp
 
-from scheduler.decide.feasibility import ANY
+from scheduler.decide.feasibility import ANY, Demand
 from scheduler.decide.objective import LOG_FLOOR, Objective, Standing
 from scheduler.decide.quota import FlavorTree
 from scheduler.decide.session import Session
@@ -26,18 +27,28 @@ class Option(NamedTuple):
         kind: the class.
         flavor: index of the flavor.
         jobs: variable, how many start.
-        on_group: node group -> variable, how many replicas go there.
+        replicas: variable, how many replicas they have together.
     """
 
     kind: JobClass
     flavor: int
     jobs: Any
-    on_group: Mapping[int, Any]
+    replicas: Any
 
-    @property
-    def replicas(self) -> Any:
-        """Return the expression of all replicas."""
-        return pulp.lpSum(self.on_group.values())
+
+@dataclass(slots=True)
+class Pool:
+    """Replicas of one shape on one flavor, whoever owns them.
+
+    Attributes:
+        demand: the shape and flavor.
+        on_group: node group -> variable, how many replicas go there.
+        members: the replica variables that these places are for.
+    """
+
+    demand: Demand
+    on_group: Mapping[int, Any]
+    members: list[Any] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -46,12 +57,14 @@ class Model:
 
     Attributes:
         problem: PuLP's program.
-        options: the variables.
+        options: what is chosen.
+        pools: where it goes, by (shape, flavor, tolerations) and rows of the time profile.
         constant: value of the program if nothing starts; its objective minus this is the gain.
     """
 
     problem: Any
     options: list[Option] = field(default_factory=list)
+    pools: dict[tuple[Demand, int], Pool] = field(default_factory=dict)
     constant: float = 0.0
 
 
@@ -65,7 +78,11 @@ def build(
     """Return the program that starts jobs of these classes on top of a standing."""
     model = Model(pulp.LpProblem("plan", pulp.LpMaximize))
     for c, kind in enumerate(classes):
-        _add_class(model, c, kind)
+        _add_class(model, session, c, kind)
+    for pool in model.pools.values():
+        model.problem += _sum((1, z) for z in pool.on_group.values()) == _sum(
+            (1, replicas) for replicas in pool.members
+        )
     _add_capacity(model, groups)
     for flavor, f in session.tree.flavors.items():
         _add_quota(model, session, flavor, session.tree.trees[f])
@@ -73,42 +90,56 @@ def build(
     return model
 
 
-def _add_class(model: Model, c: int, kind: JobClass) -> None:
+def _add_class(model: Model, session: Session, c: int, kind: JobClass) -> None:
     """At most all jobs of the class start, each as a gang within its bounds."""
     job, started = kind.job, []
     for flavor, room in kind.room.items():
         name, members = f"{c}_{flavor + 1}", len(kind.jobs)
         most = min(members, int(room.sum()) // job.replicas_min)
         jobs = pulp.LpVariable(f"x_{name}", 0, most, cat=pulp.LpInteger)
-        on_group = {
-            g: pulp.LpVariable(f"z_{name}_{g}", 0, min(int(room[g]), members * job.replicas_max))
-            for g in room.nonzero()[0].tolist()
-        }
-        option = Option(kind, flavor, jobs, on_group)
-        model.problem += option.replicas >= job.replicas_min * jobs
-        model.problem += option.replicas <= job.replicas_max * jobs
-        model.options.append(option)
+        replicas = pulp.LpVariable(f"y_{name}", 0, most * job.replicas_max)
+        model.problem += _sum([(1, replicas), (-job.replicas_min, jobs)]) >= 0
+        model.problem += _sum([(1, replicas), (-job.replicas_max, jobs)]) <= 0
+        model.options.append(Option(kind, flavor, jobs, replicas))
+        _pool(model, session.demand(job, flavor), kind, flavor).members.append(replicas)
         started.append(jobs)
     if len(started) > 1:
-        model.problem += pulp.lpSum(started) <= len(kind.jobs)
+        model.problem += _sum((1, jobs) for jobs in started) <= len(kind.jobs)
+
+
+def _pool(model: Model, demand: Demand, kind: JobClass, flavor: int) -> Pool:
+    """Return the pool of a demand; what fits is the same for every class that shares it."""
+    key = (demand, kind.rows)
+    if key not in model.pools:
+        room, name = kind.room[flavor], f"z_{len(model.pools)}"
+        on_group = {
+            g: pulp.LpVariable(f"{name}_{g}", 0, int(room[g])) for g in room.nonzero()[0].tolist()
+        }
+        model.pools[key] = Pool(demand, on_group)
+    return model.pools[key]
 
 
 def _add_capacity(model: Model, groups: NodeGroups) -> None:
     """No group gives more CPU, memory, thousandths or whole devices than it has."""
     for g in range(groups.count):
-        here = [(option, option.on_group[g]) for option in model.options if g in option.on_group]
+        here = [
+            (pool.demand.shape, pool.demand.flavor, pool.on_group[g])
+            for pool in model.pools.values()
+            if g in pool.on_group
+        ]
         if not here:
             continue
-        shapes = [(option.kind.job.shape, option.flavor, z) for option, z in here]
-        model.problem += _sum((s.cpu_milli / 1000, z) for s, _, z in shapes) <= groups.cpu[g] / 1000
-        memory = _sum((s.memory_mib / 1024, z) for s, _, z in shapes)
-        model.problem += memory <= groups.memory[g] / 1024
-        for flavor in sorted({f for _, f, _ in shapes if f != ANY}):
-            on = [(s, z) for s, f, z in shapes if f == flavor]
+        cpu = _sum((s.cpu_milli / 1000, z) for s, _, z in here)
+        memory = _sum((s.memory_mib / 1024, z) for s, _, z in here)
+        model.problem += cpu <= float(groups.cpu[g]) / 1000
+        model.problem += memory <= float(groups.memory[g]) / 1024
+        for flavor in sorted({f for _, f, _ in here if f != ANY}):
+            on = [(s, z) for s, f, z in here if f == flavor]
             milli = _sum((s.device_milli / 1000, z) for s, z in on)
-            model.problem += milli <= groups.milli[g, flavor] / 1000
-            whole = _sum((s.devices, z) for s, z in on if not s.is_fraction)
-            model.problem += whole <= int(groups.whole[g, flavor])
+            model.problem += milli <= float(groups.milli[g, flavor]) / 1000
+            if any(s.is_fraction for s, _ in on):
+                whole = _sum((s.devices, z) for s, z in on if not s.is_fraction)
+                model.problem += whole <= int(groups.whole[g, flavor])
 
 
 def _sum(terms: Iterable[tuple[float, Any]]) -> Any:
@@ -121,21 +152,22 @@ def _add_quota(model: Model, session: Session, flavor: str, tree: FlavorTree) ->
     Where a quota was cut below use nothing more can start, but nothing has to stop.
     """
     quota, used = session.tree, session.profile.ledger.usage[0, session.tree.flavors[flavor]]
-    rising: list[list[Any]] = [[] for _ in quota.slugs]
+    rising: list[list[tuple[float, Any]]] = [[] for _ in quota.slugs]
     for option in model.options:
         for charge in session.charges(option.kind.job, option.flavor, 1):
             if charge.flavor == flavor and charge.amount:
                 n = quota.index[option.kind.job.tenant]
-                rising[n].append(option.replicas * (charge.amount / 1000))
+                rising[n].append((charge.amount / 1000, option.replicas))
     for n in range(len(quota.slugs) - 1, -1, -1):
         if not rising[n]:
             continue
-        more, now, parent = pulp.lpSum(rising[n]), int(used[n]), quota.parent[n]
+        now, parent = int(used[n]), quota.parent[n]
         most = tree.subtree[n] if parent < 0 else _limit(tree, n)
         if most is not None:
-            model.problem += more <= max(0, most - now) / 1000
+            model.problem += _sum(rising[n]) <= max(0, most - now) / 1000
         if parent >= 0:
-            rising[parent].append(_overflow(model, more, tree.local[n] - now, f"{flavor}_{n}"))
+            name = f"o_{session.tree.flavors[flavor]}_{n}"
+            rising[parent] += _overflow(model, rising[n], tree.local[n] - now, name)
 
 
 def _limit(tree: FlavorTree, n: int) -> int | None:
@@ -143,13 +175,15 @@ def _limit(tree: FlavorTree, n: int) -> int | None:
     return None if limit is None else tree.subtree[n] + limit
 
 
-def _overflow(model: Model, more: Any, spare: int, name: str) -> Any:
-    """Return what passes the local quota and so becomes the parent's usage."""
+def _overflow(
+    model: Model, more: list[tuple[float, Any]], spare: int, name: str
+) -> list[tuple[float, Any]]:
+    """Return the terms that pass the local quota and so become the parent's usage."""
     if spare <= 0:
         return more
-    above = pulp.LpVariable(f"o_{name}".replace("-", "_"), 0)
-    model.problem += above >= more - spare / 1000
-    return above
+    above = pulp.LpVariable(name, 0)
+    model.problem += _sum([(1, above), *((-factor, v) for factor, v in more)]) >= -spare / 1000
+    return [(1.0, above)]
 
 
 def _add_objective(model: Model, objective: Objective, standing: Standing) -> None:
@@ -167,7 +201,7 @@ def _add_objective(model: Model, objective: Objective, standing: Standing) -> No
         if weight > 0 and rising:
             parts.append((weight, _log(model, name, base, rising)))
             model.constant += weight * math.log(LOG_FLOOR + base)
-    energy = [(-w.energy * g.energy, z) for o, g in gains for z in o.on_group.values()]
+    energy = [(-w.energy * gain.energy, option.replicas) for option, gain in gains]
     model.problem.setObjective(_sum([*parts, *energy]))
 
 
@@ -175,12 +209,13 @@ def _log(model: Model, name: str, base: float, rising: Sequence[tuple[Option, fl
     """Return a variable that is at most the logarithm, up to the tangents' error."""
     low = LOG_FLOOR + base
     total = pulp.LpVariable(f"t_{name}", 0)
-    terms = [(each, z) for option, each in rising for z in option.on_group.values()]
-    model.problem += total == _sum(terms)
+    terms = [(-each, option.replicas) for option, each in rising]
+    model.problem += _sum([(1, total), *terms]) == 0
     most = sum(
         each * len(option.kind.jobs) * option.kind.job.replicas_max for option, each in rising
     )
     value = pulp.LpVariable(f"log_{name}")
     for tangent in tangents(low, low + most):
-        model.problem += value <= tangent.slope * (total + low) + tangent.intercept
+        line = _sum([(1, value), (-tangent.slope, total)])
+        model.problem += line <= tangent.slope * low + tangent.intercept
     return value

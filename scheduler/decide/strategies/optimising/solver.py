@@ -81,7 +81,7 @@ def _read(model: Model, *, optimal: bool, bound: float | None) -> Solution:
     choices = []
     for option in model.options:
         jobs = round(option.jobs.varValue)
-        replicas = round(sum(z.varValue for z in option.on_group.values()))
+        replicas = round(option.replicas.varValue)
         if jobs > 0:
             choices.append(Choice(option.kind, option.flavor, jobs, replicas))
     found = float(pulp.value(model.problem.objective))
