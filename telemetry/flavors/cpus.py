@@ -139,12 +139,13 @@ CPUS: Final = (
         2.6,
         FP16_2X128,
         180,
-        "Huawei Kunpeng 920 page, 920-6426; vector units: WikiChip, TaiShan v110",
+        "Huawei Kunpeng 920 page, 920-6426 (systems name no bin; this is the largest); vector"
+        " units: WikiChip, TaiShan v110",
     ),
     _cpu(
         "ampere-altra-max",
         "Ampere Altra Max M128-30",
-        (r"ampere( r)? altra( r)? max( m128 30)?", r"neoverse n1"),
+        (r"ampere altra max( m128 30)?",),
         128,
         3.0,
         FP16_2X128,
@@ -154,7 +155,7 @@ CPUS: Final = (
     _cpu(
         "nvidia-grace",
         "NVIDIA Grace (72 cores)",
-        (r"(nvidia )?grace( a02)?", r"neoverse v2"),
+        (r"grace( a02)?",),
         72,
         3.1,
         FP16_4X128,

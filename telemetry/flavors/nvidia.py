@@ -135,8 +135,9 @@ NVIDIA: Final = (
         (r"h20 3e", r"h20 141gb( hbm3e)?"),
         148,
         141,
-        400,
-        "NVIDIA HGX H20 data sheet, specifications table, FP16 Tensor Core; 141 GB variant",
+        None,
+        "NVIDIA HGX H20 data sheet, specifications table, FP16 Tensor Core; the 141 GB variant's"
+        " power is not published",
     ),
     accelerator(
         "nvidia-a100-40gb", "NVIDIA A100 SXM (40 GB)", (r"a100 sxm4? 40gb",), 312, 40, 400, _A100

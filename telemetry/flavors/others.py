@@ -8,7 +8,7 @@ OTHERS: Final = (
     accelerator(
         "intel-gaudi3",
         "Intel Gaudi 3",
-        (r"gaudi ?3", r"hl 325l?", r"hl 328"),
+        (r"gaudi ?3", r"hl 325l?"),
         1678,
         128,
         900,
@@ -56,8 +56,8 @@ OTHERS: Final = (
         (r"(mtt )?s4000",),
         100,
         48,
-        450,
-        "Moore Threads MTT S4000 page, specifications: 100 TFLOPS FP16, 48 GB, 450 W",
+        None,
+        "Moore Threads MTT S4000 page, specifications: 100 TFLOPS FP16, 48 GB",
     ),
 )
 """Every further accelerator in the catalogue."""
