@@ -46,7 +46,7 @@ def bootstrap(*, demo: bool, now: datetime) -> str | None:
     priority_classes_ensure()
     password = _first_admin()
     admin = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
-    telemetry.partitions_ensure(now=now)
+    telemetry.samples_partition(day=now.date())
     _this_machine(now)
     if admin is not None:
         _root_tenant(admin)

@@ -14,7 +14,8 @@ MICROSECOND = timedelta(microseconds=1)
 
 _CLOSE_DEVICE_HOLDS = """
 UPDATE scheduler_devicehold hold
-SET period = tstzrange(lower(hold.period), GREATEST(%s, lower(hold.period)))
+SET period = tstzrange(lower(hold.period), GREATEST(
+    %s, lower(hold.period) + interval '1 microsecond'))
 FROM scheduler_replicahold replica
 WHERE replica.id = hold.replica_id AND replica.placement_id = %s AND upper_inf(hold.period)
 """
