@@ -10,15 +10,15 @@ from contextvars import ContextVar
 from typing import Any
 
 from auditlog.models import LogEntry
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.db.models.signals import pre_save
 from django.dispatch import receiver
 
-_actor: ContextVar[AbstractUser | None] = ContextVar("tenants_audit_actor", default=None)
+_actor: ContextVar[User | None] = ContextVar("tenants_audit_actor", default=None)
 
 
 @contextmanager
-def acting(actor: AbstractUser) -> Iterator[None]:
+def acting(actor: User) -> Iterator[None]:
     """Name `actor` in all audit rows that are written inside."""
     token = _actor.set(actor)
     try:

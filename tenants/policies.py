@@ -89,4 +89,4 @@ def _is_superuser(viewer: Viewer) -> bool:
 
 
 def _has_role(viewer: Viewer, tenant_id: int, roles: tuple[Role, ...]) -> bool:
-    return Tenant.objects.where_role(viewer, roles).filter(pk=tenant_id).exists()
+    return bool(Tenant.objects.where_role(viewer, roles).filter(pk=tenant_id).exists())

@@ -65,7 +65,8 @@ class QuotaTree:
 
 def tenant_list(*, viewer: Viewer) -> TenantQuerySet:
     """Return the tenants that the viewer sees, by slug."""
-    return Tenant.objects.visible_to(viewer).select_related("parent")
+    rows: TenantQuerySet = Tenant.objects.visible_to(viewer).select_related("parent")
+    return rows
 
 
 def tenant_get(*, viewer: Viewer, slug: str) -> Tenant:
@@ -76,7 +77,8 @@ def tenant_get(*, viewer: Viewer, slug: str) -> Tenant:
     """
     if "\x00" in slug:
         raise Tenant.DoesNotExist
-    return tenant_list(viewer=viewer).get(slug=slug)
+    tenant: Tenant = tenant_list(viewer=viewer).get(slug=slug)
+    return tenant
 
 
 def tenant_ids_visible(*, viewer: Viewer) -> frozenset[int]:
@@ -95,7 +97,8 @@ def tenant_tree(*, viewer: Viewer) -> list[TenantRow]:
 
 def tenants_submittable(*, viewer: Viewer) -> TenantQuerySet:
     """Return the tenants to which the viewer may submit jobs."""
-    return Tenant.objects.where_role(viewer, policies.SUBMITTERS)
+    rows: TenantQuerySet = Tenant.objects.where_role(viewer, policies.SUBMITTERS)
+    return rows
 
 
 def membership_list(*, viewer: Viewer, tenant: Tenant) -> QuerySet[Membership]:

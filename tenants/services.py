@@ -7,7 +7,7 @@ of the same tenant come one after the other.
 
 from collections.abc import Iterable
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 from django.utils.translation import gettext as _
@@ -22,7 +22,7 @@ from tenants.models import Membership, Quota, Tenant
 
 def tenant_create(
     *,
-    actor: AbstractUser,
+    actor: User,
     slug: str,
     name: str,
     parent: Tenant | None = None,
@@ -57,7 +57,7 @@ def tenant_create(
 
 def tenant_update(
     *,
-    actor: AbstractUser,
+    actor: User,
     tenant: Tenant,
     name: str | None = None,
     fair_weight: float | None = None,
@@ -82,7 +82,7 @@ def tenant_update(
     return locked
 
 
-def tenant_move(*, actor: AbstractUser, tenant: Tenant, parent: Tenant | None) -> Tenant:
+def tenant_move(*, actor: User, tenant: Tenant, parent: Tenant | None) -> Tenant:
     """Hang a tenant, with all below it, under another one, or at the top of the tree.
 
     Raises:
@@ -108,7 +108,7 @@ def tenant_move(*, actor: AbstractUser, tenant: Tenant, parent: Tenant | None) -
     return locked
 
 
-def tenant_delete(*, actor: AbstractUser, tenant: Tenant) -> None:
+def tenant_delete(*, actor: User, tenant: Tenant) -> None:
     """Delete a tenant that has no tenants below it and never had a job; quotas go with it.
 
     Raises:
@@ -136,9 +136,7 @@ def tenant_delete(*, actor: AbstractUser, tenant: Tenant) -> None:
         _tell_quotas(clusters)
 
 
-def membership_set(
-    *, actor: AbstractUser, tenant: Tenant, user: AbstractUser, role: Role | str
-) -> Membership:
+def membership_set(*, actor: User, tenant: Tenant, user: User, role: Role | str) -> Membership:
     """Give a person a role in a tenant, in place of the one they have there.
 
     Raises:
@@ -163,7 +161,7 @@ def membership_set(
     return row
 
 
-def membership_remove(*, actor: AbstractUser, tenant: Tenant, user: AbstractUser) -> None:
+def membership_remove(*, actor: User, tenant: Tenant, user: User) -> None:
     """Take a person's role in a tenant away; roles in tenants above it stay.
 
     Raises:
@@ -182,7 +180,7 @@ def membership_remove(*, actor: AbstractUser, tenant: Tenant, user: AbstractUser
 
 def quota_set(
     *,
-    actor: AbstractUser,
+    actor: User,
     tenant: Tenant,
     cluster: Cluster,
     flavor: str,
@@ -214,7 +212,7 @@ def quota_set(
     return row
 
 
-def quota_delete(*, actor: AbstractUser, quota: Quota) -> None:
+def quota_delete(*, actor: User, quota: Quota) -> None:
     """Take from a tenant what it owns of a flavor; it may still borrow.
 
     Raises:
@@ -238,7 +236,8 @@ def _require(allowed: bool, refusal: str) -> None:
 
 
 def _locked(tenant: Tenant) -> Tenant:
-    return Tenant.objects.select_for_update().get(pk=tenant.pk)
+    row: Tenant = Tenant.objects.select_for_update().get(pk=tenant.pk)
+    return row
 
 
 def _found(rows: dict[int, Tenant], tenant: Tenant) -> Tenant:

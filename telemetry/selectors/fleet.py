@@ -1,13 +1,19 @@
 """What exists now: clusters, nodes and devices. Every person who is signed in may see it."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
-from django.db.models import Prefetch, QuerySet
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.db.models import Model, Prefetch, QuerySet
 
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.flavors import BY_SLUG
 from telemetry.models import Cluster, Device, Node
 from telemetry.recognise import recognise
+
+Viewer = AbstractBaseUser | AnonymousUser
+"""Whoever looks; where a selector is given None, the portal itself looks."""
+RowT = TypeVar("RowT", bound=Model)
 
 FleetState = dict[str, dict[str, Any]]
 """Key -> row of the live grid; the keys are `node:<name>` and `device:<uid>`."""
@@ -30,50 +36,52 @@ _DEVICE_COLUMNS = (
 )
 
 
-def cluster_list(*, enabled: bool | None = None) -> QuerySet[Cluster]:
+def cluster_list(*, viewer: Viewer | None = None, enabled: bool | None = None) -> QuerySet[Cluster]:
     """Return the clusters by slug; only those that are enabled, or are not, where asked so."""
-    rows = Cluster.objects.order_by("slug")
+    rows = _seen_by(viewer, Cluster.objects.order_by("slug"))
     return rows if enabled is None else rows.filter(enabled=enabled)
 
 
-def cluster_get(*, slug: str) -> Cluster:
+def cluster_get(slug: str, *, viewer: Viewer | None = None) -> Cluster:
     """Return one cluster.
 
     Raises:
-        Cluster.DoesNotExist: there is none.
+        Cluster.DoesNotExist: there is none, or the viewer is not signed in.
     """
     if "\x00" in slug:
         raise Cluster.DoesNotExist
-    return Cluster.objects.get(slug=slug)
+    return cluster_list(viewer=viewer).get(slug=slug)
 
 
-def node_list(*, cluster: Cluster | None = None) -> QuerySet[Node]:
+def node_list(*, viewer: Viewer | None = None, cluster: Cluster | None = None) -> QuerySet[Node]:
     """Return nodes with their cluster and devices, of one cluster if named."""
     rows = Node.objects.select_related("cluster").prefetch_related(
         Prefetch("devices", queryset=Device.objects.order_by("index", "uid"))
     )
-    return (rows if cluster is None else rows.filter(cluster=cluster)).order_by(
-        "cluster__slug", "name"
-    )
+    rows = _seen_by(viewer, rows.order_by("cluster__slug", "name"))
+    return rows if cluster is None else rows.filter(cluster=cluster)
 
 
-def node_get(*, cluster: Cluster, name: str) -> Node:
+def node_get(*, viewer: Viewer | None = None, cluster: Cluster, name: str) -> Node:
     """Return one node with its devices.
 
     Raises:
-        Node.DoesNotExist: there is none.
+        Node.DoesNotExist: there is none, or the viewer is not signed in.
     """
     if "\x00" in name:
         raise Node.DoesNotExist
-    return node_list(cluster=cluster).get(name=name)
+    return node_list(viewer=viewer, cluster=cluster).get(name=name)
 
 
-def device_list(*, cluster: Cluster | None = None) -> QuerySet[Device]:
+def device_list(
+    *, viewer: Viewer | None = None, cluster: Cluster | None = None
+) -> QuerySet[Device]:
     """Return devices with their node and cluster, of one cluster if named."""
-    rows = Device.objects.select_related("node__cluster")
-    return (rows if cluster is None else rows.filter(node__cluster=cluster)).order_by(
+    rows = Device.objects.select_related("node__cluster").order_by(
         "node__cluster__slug", "node__name", "index", "uid"
     )
+    rows = _seen_by(viewer, rows)
+    return rows if cluster is None else rows.filter(node__cluster=cluster)
 
 
 def flavor_name(*, flavor: str, vendor: str, model: str, mig_profile: str = "") -> str:
@@ -89,7 +97,7 @@ def node_state(*, state: str, scheduling: str) -> str:
     return "ready" if scheduling == Scheduling.OPEN else scheduling
 
 
-def fleet_state(*, cluster: Cluster) -> FleetState:
+def fleet_state(cluster: Cluster) -> FleetState:
     """Return the rows of the live grid; who holds what is for the scheduler to fill in."""
     nodes = Node.objects.filter(cluster=cluster).order_by("name")
     rows = {f"node:{node['name']}": _node_row(node, cluster) for node in nodes.values()}
@@ -102,7 +110,13 @@ def fleet_state(*, cluster: Cluster) -> FleetState:
     return rows
 
 
-def _node_row(node: dict[str, Any], cluster: Cluster) -> dict[str, Any]:
+def _seen_by(viewer: Viewer | None, rows: QuerySet[RowT]) -> QuerySet[RowT]:
+    if viewer is None or (viewer.is_authenticated and viewer.is_active):
+        return rows
+    return rows.none()
+
+
+def _node_row(node: Mapping[str, Any], cluster: Cluster) -> dict[str, Any]:
     return {
         "kind": "node",
         "name": node["name"],
@@ -118,7 +132,7 @@ def _node_row(node: dict[str, Any], cluster: Cluster) -> dict[str, Any]:
     }
 
 
-def _device_row(device: dict[str, Any]) -> dict[str, Any]:
+def _device_row(device: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "kind": "device",
         "uid": device["uid"],

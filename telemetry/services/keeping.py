@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -141,7 +141,7 @@ def _roll_up(statement: str, period_s: int, clusters: Sequence[int], now: dateti
     start = written if written is not None else end - timedelta(days=settings.SAMPLE_KEEP_DAYS)
     if written == end - timedelta(seconds=period_s):
         return 0
-    values = {
+    values: dict[str, Any] = {
         "period_s": period_s,
         "period": timedelta(seconds=period_s),
         "clusters": clusters,
