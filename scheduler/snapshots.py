@@ -89,6 +89,7 @@ def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
     order = {node.pk: i for i, node in enumerate(nodes)}
     first = {device.flavor: device for device in reversed(devices)}
     notes = tuple(_note(node) for node in nodes)
+    sliced = {(d.node_id, d.parent_uid) for d in devices if d.parent_uid}  # MIG: slices are placed
     return Fleet(
         node_names=tuple(node.name for node in nodes),
         node_cpu_milli=_ints(n.cpu_milli for n in nodes),
@@ -105,7 +106,9 @@ def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
         device_free_milli=_ints(1000 - d.allocated_milli for d in devices),
         device_free_memory_mib=_ints(d.memory_mib - d.allocated_memory_mib for d in devices),
         device_memory_mib=_ints(d.memory_mib for d in devices),
-        device_healthy=_bools(d.health == DeviceHealth.HEALTHY for d in devices),
+        device_healthy=_bools(
+            d.health == DeviceHealth.HEALTHY and (d.node_id, d.uid) not in sliced for d in devices
+        ),
         device_link_group=_ints(d.link_group for d in devices),
         flavors=tuple(
             FlavorSpec(
