@@ -1,6 +1,5 @@
 """What tenants and quotas take: checked values or a refusal that names value and remedy."""
 
-import math
 import re
 import unicodedata
 from typing import Final
@@ -52,7 +51,6 @@ def checked_weight(value: object) -> float:
     if (
         isinstance(value, bool)
         or not isinstance(value, (int, float))
-        or not math.isfinite(value)
         or not 0 <= value <= WEIGHT_MOST
     ):
         raise InvalidValueError.of(

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 
+from scheduler.models import Job, PriorityClass
 from telemetry.choices import ClusterKind
 from telemetry.models import Cluster, Device, Node
 from tenants.choices import Role
@@ -70,3 +71,20 @@ def device(of: Node | None = None, index: int = 0, **columns: Any) -> Device:
 
 def quota(of: Tenant, on: Cluster, flavor: str = "cpu", nominal: int = 0, **columns: Any) -> Quota:
     return Quota.objects.create(tenant=of, cluster=on, flavor=flavor, nominal=nominal, **columns)
+
+
+def priority_class(slug: str = "normal", value: int = 100, **columns: Any) -> PriorityClass:
+    row, _ = PriorityClass.objects.get_or_create(slug=slug, defaults={"value": value, **columns})
+    return row
+
+
+def job(of: Tenant, owner: User | None = None, on: Cluster | None = None, **columns: Any) -> Job:
+    values = {"submitted_at": NOW, "command": "true", **columns}
+    return Job.objects.create(
+        tenant=of,
+        owner=owner or user(),
+        cluster=on or cluster(),
+        name=values.pop("name", f"job{next(_numbers)}"),
+        priority_class=values.pop("priority_class", None) or priority_class(),
+        **values,
+    )

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import connection
@@ -119,7 +119,7 @@ def _series(
         datetime.fromtimestamp(at, tz=UTC)
         for at in range(first, math.ceil(until.timestamp()), step_s)
     ]
-    values = {
+    values: dict[str, Any] = {
         **subject_values,
         "step": timedelta(seconds=step_s),
         "period_s": period_s,

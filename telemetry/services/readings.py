@@ -5,7 +5,6 @@ characters, names doubled. What can't be is dropped or cut here, and nowhere els
 """
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -22,6 +21,8 @@ MEMORY_MIB_MOST: Final = 67_108_864
 POWER_W_MOST: Final = 100_000.0
 TEMPERATURE_C_LEAST: Final = -100.0
 TEMPERATURE_C_MOST: Final = 500.0
+ANY_MOST: Final = 1e300
+"""Numbers beyond are noise; infinity too."""
 INDEX_MOST: Final = 2_147_483_647
 LABELS_MOST: Final = 200
 TAINTS_MOST: Final = 50
@@ -142,19 +143,19 @@ def _device(reading: DeviceReading) -> DeviceFacts:
 
 def _frac(value: object) -> float | None:
     """Return 0..1; a little above, as counters over short spans give, is 1."""
-    number = _number(value, 0.0, math.inf)
+    number = _number(value, 0.0, ANY_MOST)
     return None if number is None else min(number, 1.0)
 
 
 def _number(value: object, least: float, most: float) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) and least <= value <= most else None
+    return float(value) if least <= value <= most else None  # NaN is in no range
 
 
 def _whole(value: object, most: int, *, absent: Any = None) -> Any:
     """Return an integer from 0 to `most`, more than that as `most`, else `absent`."""
-    number = _number(value, 0.0, math.inf)
+    number = _number(value, 0.0, ANY_MOST)
     return absent if number is None else min(int(number), most)
 
 
