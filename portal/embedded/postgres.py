@@ -66,9 +66,14 @@ def _create(folder: Path, account: Account, *, throwaway: bool) -> None:
     account.own(password)
     try:
         run_as(account, _initdb(aside, password, throwaway=throwaway))
+        _add_role(folder, aside, account, throwaway=throwaway)
+    except ServerError as wrong:
+        raise ServerError(
+            f"PostgreSQL cannot be set up in {folder} ({wrong}). "
+            "Free some space, or name another folder with KILTER_DATA."
+        ) from wrong
     finally:
         password.unlink()
-    _add_role(folder, aside, account, throwaway=throwaway)
     aside.rename(cluster_folder(folder))
 
 

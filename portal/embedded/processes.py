@@ -180,6 +180,8 @@ def plain_environ() -> dict[str, str]:
 
 
 def last_lines(text: str, count: int = 3) -> str:
-    """Return the last few lines of an output, as one."""
+    """Return the last few lines of an output as one; of a traceback only the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if "Traceback (most recent call last):" in lines[-100:]:
+        count = 1
     return " / ".join(lines[-count:]) or "no output"

@@ -88,7 +88,7 @@ def web_program(setup: Setup) -> Program:
 
 def worker_program(setup: Setup) -> Program:
     """Return the worker; it finishes its tasks when told to stop and drops them when orphaned."""
-    options = ["-Q", QUEUES, "-c", str(WORKERS), "-l", "INFO"]
+    options = ["-Q", QUEUES, "-c", str(WORKERS), "-l", "WARNING"]
     options += ["--without-gossip", "--without-mingle"]
     line = ["celery", "-A", "portal.celery", "worker", *options]
     return _python(setup, "worker", line, stop_s=20, orphan_signal=signal.SIGQUIT)

@@ -36,9 +36,10 @@ def _may_search(folder: Path, account: Account) -> bool:
     found = folder.stat()
     if found.st_uid == account.uid:
         return bool(found.st_mode & stat.S_IXUSR)
-    named = [rights for tag, rights, who in _entries(folder) if (tag, who) == (USER, account.uid)]
-    if named:
-        return bool(named[0] & SEARCH)
+    rights = {(tag, who): granted for tag, granted, who in _entries(folder)}
+    named = rights.get((USER, account.uid))
+    if named is not None:  # chmod narrows the mask, and with it what is named
+        return bool(named & rights.get((MASK, NO_ID), SEARCH) & SEARCH)
     shift = 3 if found.st_gid == account.gid else 0
     return bool(found.st_mode >> shift & SEARCH)
 
