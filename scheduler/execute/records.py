@@ -58,6 +58,8 @@ def write_record(path: Path, value: Mapping[str, object], *, durable: bool = Tru
     try:
         _write_whole(fresh, raw, durable=durable)
         fresh.replace(path)
+        if durable:
+            _sync_folder(path.parent)
     except OSError:
         fresh.unlink(missing_ok=True)
         _overwrite(path, raw)
@@ -94,6 +96,15 @@ def _write_whole(path: Path, raw: bytes, *, durable: bool) -> None:
         write_all(descriptor, raw)
         if durable:
             os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last: without it, power loss may bring the old file back."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 

@@ -2,10 +2,12 @@
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
 from scheduler.execute.base import FINISHED
+from scheduler.execute.local.procfs import Process
 from scheduler.execute.local.status import read_status
 from scheduler.execute.records import CorruptRecordError
 
@@ -24,3 +26,16 @@ def choose_cores(active: Path, count: int) -> list[int]:
                 uses.update(status.cores)
     ordered = sorted(mine, key=lambda core: (uses[core], core))
     return sorted(ordered[: max(1, count)])
+
+
+def keep_to_cores(processes: Iterable[Process], cores: Iterable[int]) -> None:
+    """Bring back threads that took cores they were not given, which any process may try.
+
+    A thread that keeps to some of its cores, as numerical libraries do, is left alone.
+    """
+    given = set(cores)
+    for process in processes:
+        with suppress(OSError):
+            for name in os.listdir(f"/proc/{process.pid}/task"):  # noqa: PTH208 - often
+                if given and not os.sched_getaffinity(int(name)) <= given:
+                    os.sched_setaffinity(int(name), given)

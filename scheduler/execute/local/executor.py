@@ -11,6 +11,8 @@ life: it is free only where there is no supervisor, whatever became of process i
 
 import fcntl
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,7 +33,8 @@ from scheduler.execute.local import procfs
 from scheduler.execute.local.environment import DEFAULT_PATH
 from scheduler.execute.local.exposure import interpreter_folders
 from scheduler.execute.local.launch import launch_supervisor
-from scheduler.execute.local.leftovers import end_leftovers
+from scheduler.execute.local.leftovers import end_leftovers, last_words
+from scheduler.execute.local.options import LOG_CAP_BYTES, parse_options
 from scheduler.execute.local.spec import (
     EVICT,
     LOCK,
@@ -45,8 +48,6 @@ from scheduler.execute.local.status import Status, read_status
 from scheduler.execute.local.users import job_user
 from scheduler.execute.local.work import prepare_work, work_root
 from scheduler.execute.records import CorruptRecordError, key_of, parse_key, write_record
-
-LOG_CAP_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +73,9 @@ class LocalExecutor:
     @classmethod
     def of(cls, settings: ExecutorSettings) -> Self:
         """Return the executor that the settings describe; see `build`."""
-        known = {"folder", "log_cap_bytes", "run_as", "path", "work", "shown"}
-        unknown = set(settings.options) - known
-        if unknown:
-            raise ExecutorRejectedError(f"unknown option {min(unknown)!r}")
-        options = dict(settings.options)
-        folder = options.pop("folder", None)
-        if not isinstance(folder, str | Path):
-            raise ExecutorRejectedError("the local executor needs the option 'folder'")
-        executor = cls(Path(folder).absolute(), **options)  # type: ignore[arg-type]
+        if sys.platform != "linux":
+            raise ExecutorRejectedError("the local executor runs on Linux only")
+        executor = cls(**parse_options(settings.options))
         for part in ("active", "ended"):
             (executor.folder / part).mkdir(mode=0o700, parents=True, exist_ok=True)
         return executor
@@ -176,7 +171,7 @@ class LocalExecutor:
         left = end_leftovers(folder)
         lost = status or Status(Phase.LOST, 0, "")
         lost.phase, lost.reason, lost.finished_s = Phase.LOST, "supervisor_lost", now_s
-        lost.message = _lost_message(lost.boot_id, left)
+        lost.message = _lost_message(lost.boot_id, last_words(folder), left)
         lost.cpu_frac = lost.memory_mib = None
         write_record(folder / STATUS, lost.to_record())
         return lost
@@ -206,8 +201,8 @@ class LocalExecutor:
         """Turn what the file system says into our own errors."""
         try:
             yield
-        except OSError as exc:
-            what = exc.strerror or str(exc)
+        except (OSError, subprocess.SubprocessError) as exc:
+            what = getattr(exc, "strerror", None) or str(exc)
             raise ExecutorUnavailableError(f"the state of local jobs: {what}") from exc
 
 
@@ -253,8 +248,10 @@ def _read_log(folder: Path, since: int, limit: int) -> LogChunk:
     return LogChunk(data, start, size, truncated=bool(status and status.log_truncated))
 
 
-def _lost_message(boot: str, left: int) -> str:
+def _lost_message(boot: str, words: str, left: int) -> str:
     cause = "The job's supervisor ended without a word"
+    if words:
+        cause = f"The job's supervisor failed ({words})"
     if boot and boot != procfs.boot_id():
         cause = "The machine was started anew while the job ran"
     end = f"{left} of its processes could not be ended." if left else "What was left was ended."

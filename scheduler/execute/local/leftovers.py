@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from scheduler.execute.local import procfs
+from scheduler.execute.local.launch import ERRORS
 from scheduler.execute.local.spec import read_spec
 from scheduler.execute.local.users import JobUser
 from scheduler.execute.records import CorruptRecordError, parse_key
@@ -24,6 +25,15 @@ def end_leftovers(folder: Path) -> int:
         time.sleep(0.02)
         left = _leftovers(folder, user)
     return len(left)
+
+
+def last_words(folder: Path) -> str:
+    """Return the last line that the supervisor complained of, "" where there is none."""
+    try:
+        lines = (folder / ERRORS).read_bytes()[-4096:].decode(errors="replace").split("\n")
+    except OSError:
+        return ""
+    return next((line.strip()[:200] for line in reversed(lines) if line.strip()), "")
 
 
 def _leftovers(folder: Path, user: JobUser | None) -> list[int]:

@@ -15,6 +15,7 @@ from scheduler.execute.base import ReplicaBinding
 from scheduler.execute.local.environment import replica_environment
 from scheduler.execute.local.exposure import closed_folders, expose
 from scheduler.execute.local.spec import INLINE_COMMAND_MAX_BYTES, Spec
+from scheduler.execute.local.users import device_groups
 from scheduler.execute.records import write_all
 
 PR_SET_PDEATHSIG = 1
@@ -109,20 +110,23 @@ def _popen(
         stderr=output,
         start_new_session=True,
         umask=0o077,
-        preexec_fn=_limiter(spec, os.getpid(), cores),  # noqa: PLW1509 - the supervisor has one thread
+        preexec_fn=_limiter(spec, replica, os.getpid(), cores),  # noqa: PLW1509 - the supervisor has one thread
     )
     # The supervisor reaps every child by itself; Popen must not warn that it did not.
     process.returncode = 0
     return process.pid
 
 
-def _limiter(spec: Spec, parent: int, cores: Sequence[int]) -> Callable[[], None]:
+def _limiter(
+    spec: Spec, replica: ReplicaBinding, parent: int, cores: Sequence[int]
+) -> Callable[[], None]:
     """Return what the child does last before it becomes the shell."""
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     processes = PROCESSES_MAX if hard == resource.RLIM_INFINITY else min(hard, PROCESSES_MAX)
 
     user = spec.user
     closed = closed_folders(spec.shown) if user else {}
+    groups = device_groups(replica.vendor) if replica.device_indices else []
 
     def limit() -> None:
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -134,7 +138,7 @@ def _limiter(spec: Spec, parent: int, cores: Sequence[int]) -> Callable[[], None
         os.nice(NICENESS)
         if user:
             expose(closed)
-            os.setgroups([])
+            os.setgroups(groups)
             os.setresgid(user.gid, user.gid, user.gid)
             os.setresuid(user.uid, user.uid, user.uid)
         _prctl(PR_SET_NO_NEW_PRIVS, 1)

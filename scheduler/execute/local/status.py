@@ -106,7 +106,8 @@ def verdict_of_exit(replica: int, code: int, *, of_many: bool) -> Verdict:
         return Verdict(Phase.SUCCEEDED, "", "", 0)
     name = _signal_name(code - SIGNALLED)
     if name:
-        return Verdict(Phase.FAILED, "signalled", f"{who} was ended by {name}.", code)
+        hint = ", as when memory runs out" if name == "SIGKILL" else ""
+        return Verdict(Phase.FAILED, "signalled", f"{who} was ended by {name}{hint}.", code)
     hint = {126: ": the file can't be executed", 127: ": there is no such command"}.get(code, "")
     return Verdict(Phase.FAILED, "exited", f"{who} ended with exit code {code}{hint}.", code)
 

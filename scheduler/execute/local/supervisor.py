@@ -18,7 +18,7 @@ from pathlib import Path
 
 from scheduler.execute.base import Phase
 from scheduler.execute.local import procfs, spawn
-from scheduler.execute.local.cores import choose_cores
+from scheduler.execute.local.cores import choose_cores, keep_to_cores
 from scheduler.execute.local.output import Output
 from scheduler.execute.local.spec import EVICT, OUTPUT, STATUS, Spec, read_spec
 from scheduler.execute.local.status import Status, Verdict, exit_code_of, verdict_of_exit
@@ -100,6 +100,7 @@ class Supervisor:
         now_s = time.monotonic()
         below = procfs.descendants(os.getpid())
         self._measure(below, now_s)
+        keep_to_cores(below, self._status.cores)
         self._check(now_s)
         if not self._running and self._verdict is None:
             self._end(Verdict(Phase.SUCCEEDED, "", "", 0), grace_s=0.0)
@@ -238,7 +239,9 @@ class Supervisor:
         self._status.log_truncated = self._output.truncated
         self._status.log_error = self._output.error
         try:
-            write_record(self._folder / STATUS, self._status.to_record())
+            # What says that it began, or ended, must outlast a power cut; figures need not.
+            durable = self._status.phase is not Phase.RUNNING
+            write_record(self._folder / STATUS, self._status.to_record(), durable=durable)
         except OSError:
             self._unsaved = True
         else:

@@ -1,5 +1,6 @@
 """Who runs a job: where we are root, a user of its own for each job, so that jobs are strangers."""
 
+import glob
 import hashlib
 import os
 import pwd
@@ -11,6 +12,13 @@ from scheduler.execute.base import ExecutorRejectedError
 PRIVATE_FIRST = 0x40000000
 PRIVATE_COUNT = 0x10000000
 """Far above the ids of people and services, and beyond what subuid(5) gives out by default."""
+
+DEVICE_NODES = {
+    "amd": ("/dev/kfd", "/dev/dri/renderD*"),
+    "ascend": ("/dev/davinci*", "/dev/devmm_svm", "/dev/hisi_hdc"),
+    "nvidia": ("/dev/nvidia*",),
+}
+"""Drivers often let only a group such as render, or HwHiAiUser, use them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +50,17 @@ def job_user(job_uid: str, run_as: str | None) -> JobUser | None:
     if _is_mapped(number):
         return JobUser(number, number, private=True)
     return _named("nobody")
+
+
+def device_groups(vendor: str) -> list[int]:
+    """Return the groups that may use the devices of a vendor, where not everybody may."""
+    groups = set()
+    for pattern in DEVICE_NODES.get(vendor, ()):
+        for node in glob.glob(pattern):  # noqa: PTH207 - patterns are absolute
+            found = Path(node).stat()
+            if found.st_gid != 0 and found.st_mode & 0o066 == 0o060:  # noqa: PLR2004
+                groups.add(found.st_gid)
+    return sorted(groups)
 
 
 def _named(name: str) -> JobUser | None:

@@ -41,4 +41,6 @@ def prepare_work(root: Path, job_uid: str, user: JobUser | None) -> Path:
     work.mkdir(mode=0o700, exist_ok=True)
     if user is not None and os.lstat(work).st_uid == os.geteuid():
         os.chown(work, user.uid, user.gid, follow_symlinks=False)
+    if user is not None and os.lstat(work).st_uid != user.uid:
+        raise ExecutorRejectedError("the job's work folder belongs to another user by now")
     return work

@@ -195,6 +195,21 @@ def test_cores_are_limited_to_what_was_asked_for(bench: Bench) -> None:
     assert bench.output(one) == b"1\n"
 
 
+def test_a_job_that_takes_more_cores_is_brought_back(bench: Bench) -> None:
+    if len(os.sched_getaffinity(0)) < 2:
+        pytest.skip("this machine has one core")
+    code = (
+        "import os, time\nos.sched_setaffinity(0, range(os.cpu_count()))\n"
+        "print(len(os.sched_getaffinity(0)), flush=True)\n"
+        "while len(os.sched_getaffinity(0)) > 1: time.sleep(0.05)\nprint(1, flush=True)"
+    )
+    job = binding(_python(code), cpu_milli=1000)
+    assert bench.run(job).phase is Phase.SUCCEEDED
+    first, last = bench.output(job).split()
+    assert int(first) > 1
+    assert last == b"1"
+
+
 def test_all_replicas_end_together(bench: Bench) -> None:
     job = binding("echo up; sleep 60", replicas=replicas(4))
     bench.executor.bind(job)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.execute.base import Phase
-from scheduler.execute.local import procfs
+from scheduler.execute.local import procfs, users
 from scheduler.execute.local.cores import choose_cores
 from scheduler.execute.local.exposure import closed_folders, interpreter_folders, is_open
 from scheduler.execute.local.status import Status
@@ -111,6 +111,21 @@ def test_work_lies_beside_the_records_only_where_jobs_can_reach_it(tmp_path: Pat
     else:
         assert root.parent == Path("/var/tmp")
         assert work_root(Path("/usr"), user) == Path("/usr/work")
+
+
+def test_groups_of_closed_devices_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, mode in (("kfd", 0o660), ("open", 0o666), ("own", 0o600)):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(mode)
+    monkeypatch.setattr(users, "DEVICE_NODES", {"amd": (f"{tmp_path}/*", "/dev/no-such*")})
+    group = (tmp_path / "kfd").stat().st_gid
+    assert users.device_groups("amd") == ([group] if group else [])
+    if os.geteuid() == 0:
+        os.chown(tmp_path / "kfd", 0, 44)
+        assert users.device_groups("amd") == [44]
+    assert users.device_groups("acme") == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users to jobs")

@@ -60,7 +60,10 @@ def test_no_call_follows_a_path_in_a_uid(bench: Bench) -> None:
     ("options", "says"),
     [
         pytest.param({}, "needs the option 'folder'", id="no folder"),
-        pytest.param({"folder": 3}, "needs the option 'folder'", id="a folder that is none"),
+        pytest.param({"folder": 3}, "'folder' must be a folder", id="a folder that is none"),
+        pytest.param({"folder": "/tmp/x", "shown": "/etc"}, "list of folders", id="no list"),
+        pytest.param({"folder": "/tmp/x", "log_cap_bytes": "1e3"}, "bytes", id="no number"),
+        pytest.param({"folder": "/tmp/x", "run_as": 0}, "must be a text", id="no name"),
         pytest.param({"folder": "/tmp/x", "colour": 1}, "unknown option 'colour'", id="unknown"),
     ],
 )

@@ -149,6 +149,16 @@ def test_a_lost_supervisor_is_reported_and_nothing_of_the_job_is_left(bench: Ben
     assert bench.observed(job) == end
 
 
+def test_a_supervisor_that_crashed_tells_why(bench: Bench) -> None:
+    job = binding("echo up; sleep 60")
+    bench.executor.bind(job)
+    bench.until_output(job, b"up")
+    kill(bench.supervisor_pid(job))
+    errors = bench.attempt_folder(job) / "supervisor.log"
+    errors.write_text("Traceback ...\nMemoryError: no room\n")
+    assert "failed (MemoryError: no room)" in bench.finished(job).message
+
+
 def test_a_restart_of_the_machine_is_named(bench: Bench) -> None:
     job = binding("echo up; sleep 60")
     bench.executor.bind(job)
