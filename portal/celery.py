@@ -1,13 +1,20 @@
 """The Celery application and every schedule, in one place."""
 
 import os
+from typing import Any
 
 from celery import Celery
+from celery.signals import heartbeat_sent
 from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
 from django.conf import settings
+from django.core.cache import cache
+from django.utils import timezone
+
+WORKER_BEAT_KEY = "worker-at"
+WORKER_BEAT_KEEP_S = 60
 
 app = Celery("kilter")
 app.conf.update(
@@ -59,3 +66,10 @@ app.conf.update(
     },
 )
 app.autodiscover_tasks(["telemetry", "scheduler"])
+
+
+@heartbeat_sent.connect  # type: ignore[untyped-decorator]
+def note_worker_beat(**_news: Any) -> None:
+    """Note, every few seconds, that a worker is alive; `/readyz` reads it."""
+    now_s = timezone.now().timestamp()  # noqa: TID251 - a worker is an outermost layer
+    cache.set(WORKER_BEAT_KEY, now_s, timeout=WORKER_BEAT_KEEP_S)

@@ -25,6 +25,7 @@ START_S = 60.0
 
 def _start() -> None:
     folder = Path(tempfile.mkdtemp(prefix="kilter-test-"))
+    (folder / "static").mkdir()  # whitenoise warns where it is missing
     os.environ["KILTER_DATA"] = str(folder)
     os.environ[OWNER] = str(os.getpid())
     servers: list[subprocess.Popen[bytes]] = []

@@ -1,0 +1,363 @@
+"""The catalogue of reasons: every code of the engine and the executors as one plain sentence.
+
+The engine yields codes and numbers; this is the one place that gives them words, translated, in
+people's units, for pages, API and websockets alike.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from telemetry import units
+
+Numbers: TypeAlias = Mapping[str, Any]
+Sentence: TypeAlias = Callable[[Numbers], str]
+
+
+def sentence(pending: Numbers) -> str:
+    """Return why a job waits or can never run.
+
+    Args:
+        pending: a waiting reason as stored with a job: code and evidence.
+    """
+    say = WAITING.get(str(pending.get("code", "")))
+    if say is None:
+        return _("It waits; the reason is not known.")
+    return say(pending.get("evidence") or {})
+
+
+def remedy_sentence(remedy: Numbers) -> str:
+    """Return what would help, and whether the job would start at once.
+
+    Args:
+        remedy: code and params, as stored with a job.
+    """
+    params = remedy.get("params") or {}
+    say = REMEDIES.get(str(remedy.get("code", "")))
+    if say is None:
+        return _("Ask an admin.")
+    if params.get("starts_now"):
+        return _("%(change)s, and it starts now.") % {"change": say(params)}
+    return _("%(change)s.") % {"change": say(params)}
+
+
+def pending_view(pending: Numbers | None) -> dict[str, Any] | None:
+    """Return a stored waiting reason as people get it, None where there is none.
+
+    Returns:
+        code, message, evidence, remedies ({code, message, params}), expected_start_p50,
+        expected_start_p90 (ISO 8601 or None) and position (1 = first; 0 = not in the queue).
+    """
+    if not pending or not pending.get("code"):
+        return None
+    return {
+        "code": pending["code"],
+        "message": sentence(pending),
+        "evidence": pending.get("evidence") or {},
+        "remedies": [
+            {"code": r["code"], "message": remedy_sentence(r), "params": r.get("params") or {}}
+            for r in pending.get("remedies") or ()
+        ],
+        "expected_start_p50": pending.get("expected_start_p50"),
+        "expected_start_p90": pending.get("expected_start_p90"),
+        "position": pending.get("position", 0),
+    }
+
+
+def end_sentence(reason: str) -> str:
+    """Return how a job ended or why it went back to the queue; "" where nothing is to be said."""
+    say = ENDINGS.get(reason)
+    return say() if say else ""
+
+
+def fields_at_fault(pending: Numbers) -> tuple[str, ...]:
+    """Return the fields of a request to change so that a job that never fits might."""
+    code, evidence = str(pending.get("code", "")), pending.get("evidence") or {}
+    if code == "no_matching_flavor":
+        return ("flavors",) if evidence.get("asked", {}).get("flavors") else ("devices",)
+    if code == "exceeds_max_quota":
+        return ("cpu_milli",) if evidence.get("flavor") == CPU_FLAVOR else ("devices",)
+    if code == "misconfigured":
+        mistake = str(evidence.get("mistake", ""))
+        return (
+            {"unknown_tenant": "tenant", "fraction_of_many": "gpu_milli"}.get(mistake, mistake),
+        )
+    if code == "never_fits":
+        return _larger_than_a_node(evidence)
+    return ()
+
+
+def _larger_than_a_node(evidence: Numbers) -> tuple[str, ...]:
+    asked, largest = evidence.get("asked", {}), evidence.get("largest_node", {})
+    most = dict(largest, devices=max(largest.get("devices", {}).values(), default=0))
+    names = tuple(
+        name
+        for name in ("cpu_milli", "memory_mib", "devices")
+        if asked.get(name, 0) > most.get(name, 0)
+    )
+    if names:
+        return names
+    return ("replicas",) if asked.get("replicas", 1) > 1 else ("devices",)
+
+
+# -- amounts ---------------------------------------------------------------------------------
+
+
+def amount(flavor: str, milli: int) -> str:
+    """Return `4 cores` or `2.5 × a100-80gb` from thousandths of a core or device."""
+    if flavor == CPU_FLAVOR:
+        return _("%(count)s cores") % {"count": units.format_cpu(milli)}
+    return f"{units.format_devices_milli(milli)} × {flavor}"
+
+
+def request(asked: Numbers) -> str:
+    """Return what a job asks for, such as `2 × (4 cores, 16 GiB, 8 devices)`."""
+    parts = [
+        _("%(count)s cores") % {"count": units.format_cpu(int(asked.get("cpu_milli", 0)))},
+        units.format_memory(int(asked.get("memory_mib", 0))),
+    ]
+    devices, part = int(asked.get("devices", 0)), int(asked.get("gpu_milli", WHOLE_MILLI))
+    if devices and part < WHOLE_MILLI:
+        parts.append(_("%(part)s of a device") % {"part": units.format_devices_milli(part)})
+    elif devices:
+        parts.append(_devices(devices))
+    replicas, one = int(asked.get("replicas", 1)), ", ".join(parts)
+    return one if replicas == 1 else f"{replicas} × ({one})"
+
+
+def _devices(count: int) -> str:
+    return ngettext("%(count)s device", "%(count)s devices", count) % {"count": count}
+
+
+def _nodes(count: int) -> str:
+    return ngettext("%(count)s node", "%(count)s nodes", count) % {"count": count}
+
+
+def _names(values: Any) -> str:
+    return ", ".join(str(value) for value in values)
+
+
+# -- why it waits ----------------------------------------------------------------------------
+
+
+def _misconfigured(evidence: Numbers) -> str:
+    return _("The request contradicts itself: look at %(field)s.") % {
+        "field": evidence.get("mistake", "")
+    }
+
+
+def _no_matching_flavor(evidence: Numbers) -> str:
+    asked, present = evidence.get("asked", {}).get("flavors") or (), evidence.get("present") or ()
+    if not present:
+        return _("This cluster has no accelerators.")
+    if not asked:
+        return _(
+            "No accelerator here reaches the throughput asked for; there are: %(present)s."
+        ) % {"present": _names(present)}
+    return _("This cluster has no %(asked)s; it has: %(present)s.") % {
+        "asked": _names(asked),
+        "present": _names(present),
+    }
+
+
+def _never_fits(evidence: Numbers) -> str:
+    asked, largest = evidence.get("asked", {}), evidence.get("largest_node", {})
+    replicas = int(asked.get("replicas", 1))
+    fits = int(evidence.get("replicas_when_empty", 0))
+    if replicas > 1 and fits:
+        return _(
+            "%(replicas)s replicas can never run together: "
+            "the whole cluster, empty, holds %(fits)s of them."
+        ) % {"replicas": replicas, "fits": fits}
+    return _(
+        "No node is large enough, even empty: each replica asks for %(asked)s; "
+        "the largest amounts on one node are %(largest)s."
+    ) % {"asked": request({**asked, "replicas": 1}), "largest": _largest(largest)}
+
+
+def _largest(largest: Numbers) -> str:
+    parts = [
+        _("%(count)s cores") % {"count": units.format_cpu(int(largest.get("cpu_milli", 0)))},
+        units.format_memory(int(largest.get("memory_mib", 0))),
+        *(f"{count} × {name}" for name, count in sorted(largest.get("devices", {}).items())),
+    ]
+    return ", ".join(parts)
+
+
+def _exceeds_max_quota(evidence: Numbers) -> str:
+    flavor = str(evidence.get("flavor", CPU_FLAVOR))
+    if evidence.get("named") is False:
+        return _("The tenant has no quota of %(flavor)s and may not borrow any.") % {
+            "flavor": flavor
+        }
+    return _("It asks for %(asked)s; with all that it may borrow, the tenant gets %(most)s.") % {
+        "asked": amount(flavor, int(evidence.get("asked_milli", 0))),
+        "most": amount(flavor, int(evidence.get("most_milli", 0))),
+    }
+
+
+def _waiting_for_quota(evidence: Numbers) -> str:
+    if "flavor" not in evidence:
+        return _("The tenant's quota is in use; it starts when jobs of the tenant end.")
+    flavor = str(evidence["flavor"])
+    return _(
+        "The tenant's quota is in use: it asks for %(asked)s, and %(available)s are left "
+        "(%(used)s used, %(nominal)s owned)."
+    ) % {
+        "asked": amount(flavor, int(evidence.get("asked_milli", 0))),
+        "available": amount(flavor, int(evidence.get("available_milli", 0))),
+        "used": amount(flavor, int(evidence.get("used_milli", 0))),
+        "nominal": amount(flavor, int(evidence.get("nominal_milli", 0))),
+    }
+
+
+def _nodes_unavailable(evidence: Numbers) -> str:
+    away = evidence.get("unavailable_nodes") or {}
+    sick = int(evidence.get("unhealthy_devices", 0))
+    notes = _names(f"{_nodes(int(count))} {_note(note)}" for note, count in away.items())
+    if away and sick:
+        return _("It would fit, but not all may be used: %(notes)s, %(sick)s not healthy.") % {
+            "notes": notes,
+            "sick": _devices(sick),
+        }
+    if sick:
+        return _("It would fit, but %(sick)s are not healthy.") % {"sick": _devices(sick)}
+    return _("It would fit, but not all may be used: %(notes)s.") % {"notes": notes}
+
+
+def _note(note: str) -> str:
+    return {"cordoned": _("cordoned"), "draining": _("draining")}.get(note, _("unreachable"))
+
+
+def _reserved(evidence: Numbers) -> str:
+    ahead = int(evidence.get("ahead", 0))
+    return ngettext(
+        "It would fit now, but what is free is kept for a job ahead of it (%(ahead)s ahead).",
+        "It would fit now, but what is free is kept for jobs ahead of it (%(ahead)s ahead).",
+        ahead,
+    ) % {"ahead": ahead}
+
+
+def _fragmented(evidence: Numbers) -> str:
+    free, asked = evidence.get("free", {}), evidence.get("asked", {})
+    if asked.get("devices"):
+        return _(
+            "Enough is free in sum (%(free)s), but not in one piece: "
+            "the fullest node with room has %(block)s, and each replica asks for %(asked)s."
+        ) % {
+            "free": _devices(int(free.get("devices", 0))),
+            "block": _devices(int(free.get("largest_block", 0))),
+            "asked": request({**asked, "replicas": 1}),
+        }
+    return _(
+        "Enough is free in sum, but no node has it in one piece: the most on one node are "
+        "%(cpu)s cores and %(memory)s, and each replica asks for %(asked)s."
+    ) % {
+        "cpu": units.format_cpu(int(free.get("largest_cpu_milli", 0))),
+        "memory": units.format_memory(int(free.get("largest_memory_mib", 0))),
+        "asked": request({**asked, "replicas": 1}),
+    }
+
+
+def _waiting_for_capacity(evidence: Numbers) -> str:
+    free = evidence.get("free", {})
+    parts = [
+        _("%(count)s cores") % {"count": units.format_cpu(int(free.get("cpu_milli", 0)))},
+        units.format_memory(int(free.get("memory_mib", 0))),
+    ]
+    if "devices" in free:
+        parts.append(_devices(int(free["devices"])))
+    return _("Too little is free: it asks for %(asked)s, and %(free)s are free.") % {
+        "asked": request(evidence.get("asked", {})),
+        "free": ", ".join(parts),
+    }
+
+
+WAITING: dict[str, Sentence] = {
+    "on_hold": lambda _e: _("It is on hold until somebody lets it go."),
+    "misconfigured": _misconfigured,
+    "no_matching_flavor": _no_matching_flavor,
+    "never_fits": _never_fits,
+    "exceeds_max_quota": _exceeds_max_quota,
+    "awaiting_approval": lambda _e: _("It waits for somebody to approve it."),
+    "budget_spent": lambda _e: _("The tenant's budget is spent."),
+    "backing_off": lambda _e: _("The last start failed; it is tried again in a moment."),
+    "waiting_for_quota": _waiting_for_quota,
+    "nodes_unavailable": _nodes_unavailable,
+    "reserved": _reserved,
+    "fragmented": _fragmented,
+    "waiting_for_preempted_jobs": lambda _e: _("Jobs that make room for it are being stopped."),
+    "waiting_for_capacity": _waiting_for_capacity,
+    "starting": lambda _e: _("It has its place and is about to start."),
+    "pending_evaluation": lambda _e: _("It was just queued; the scheduler is about to look at it."),
+}
+"""Code of `scheduler.core.reasons.WaitReason` -> its sentence from the evidence."""
+
+
+# -- what would help -------------------------------------------------------------------------
+
+
+def _ask_for_quota(params: Numbers) -> str:
+    missing = params.get("missing_milli") or {}
+    return _("Ask for %(missing)s more quota") % {
+        "missing": _names(amount(name, int(milli)) for name, milli in missing.items())
+    }
+
+
+REMEDIES: dict[str, Sentence] = {
+    "other_flavor": lambda p: _("Allow %(flavor)s") % {"flavor": p.get("flavor", "")},
+    "fewer_devices": lambda p: (
+        _("Ask for %(count)s per replica") % {"count": _devices(int(p.get("devices", 0)))}
+        if p.get("devices")
+        else _("Ask for no device")
+    ),
+    "fewer_replicas": lambda p: (
+        ngettext(
+            "Ask for %(count)s replica", "Ask for %(count)s replicas", int(p.get("replicas", 1))
+        )
+        % {"count": int(p.get("replicas", 1))}
+    ),
+    "less_cpu": lambda p: (
+        _("Ask for %(count)s cores per replica")
+        % {"count": units.format_cpu(int(p.get("cpu_milli", 0)))}
+    ),
+    "less_memory": lambda p: (
+        _("Ask for %(amount)s per replica")
+        % {"amount": units.format_memory(int(p.get("memory_mib", 0)))}
+    ),
+    "shorter_time_limit": lambda p: (
+        _("Set the time limit to %(time)s or less")
+        % {"time": units.format_duration(float(p.get("time_limit_s", 0)))}
+    ),
+    "ask_for_quota": _ask_for_quota,
+    "ask_admin_for_nodes": lambda _p: _("Ask an admin to bring the nodes back"),
+    "ask_admin_for_toleration": lambda p: (
+        _("Ask an admin whether it may tolerate %(taints)s")
+        % {"taints": _names(p.get("taints") or ())}
+    ),
+}
+"""Code of a remedy (scheduler/decide/remedies.py) -> what to do, without the full stop."""
+
+
+# -- how it ended ----------------------------------------------------------------------------
+
+ENDINGS: dict[str, Callable[[], str]] = {
+    "submitted": lambda: _("It was submitted."),
+    "placed": lambda: _("The scheduler found its place."),
+    "started": lambda: _("It runs."),
+    "exited": lambda: _("The command ended with an exit code that is not 0."),
+    "signalled": lambda: _("A signal ended the command."),
+    "memory_limit": lambda: _("It used more memory than it asked for and was stopped."),
+    "time_limit": lambda: _("It reached its time limit and was stopped."),
+    "cancelled": lambda: _("Somebody cancelled it."),
+    "node_lost": lambda: _("Its node disappeared."),
+    "start_failed": lambda: _("It could not be started."),
+    "supervisor_lost": lambda: _("What watched over it disappeared; how it ended is not known."),
+    "record_lost": lambda: _("Its executor no longer knows it; how it ended is not known."),
+    "drain": lambda: _("Its node is being emptied; it went back to the queue."),
+    "preempted": lambda: _("It made room for another job and went back to the queue."),
+}
+"""Reason word of an event or of an end -> a sentence."""
