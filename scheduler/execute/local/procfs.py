@@ -33,6 +33,11 @@ class Process:
     start_ticks: int
     rss_bytes: int
 
+    @property
+    def is_alive(self) -> bool:
+        """Return whether it has not ended; one that has waits for its parent to take note."""
+        return self.state not in "ZX"
+
 
 def boot_id() -> str:
     """Return the id of this boot of the machine."""
@@ -64,7 +69,10 @@ def pids() -> list[int]:
 
 
 def descendants(root: int) -> list[Process]:
-    """Return the living processes below `root`, in order of pid."""
+    """Return the processes below `root`, ended ones too, in order of pid.
+
+    Who forks and exits in turn may be missed: an empty answer is no proof that nothing is left.
+    """
     children: dict[int, list[Process]] = {}
     for process in filter(None, map(read_process, pids())):
         children.setdefault(process.parent, []).append(process)
@@ -74,8 +82,7 @@ def descendants(root: int) -> list[Process]:
         process = waiting.pop()
         found.append(process)
         waiting.extend(children.get(process.pid, ()))
-    alive = (process for process in found if process.state not in "ZX")
-    return sorted(alive, key=lambda process: process.pid)
+    return sorted(found, key=lambda process: process.pid)
 
 
 def owned_by(uid: int) -> list[int]:
@@ -115,27 +122,26 @@ def send(targets: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def end_groups(processes: Iterable[Process]) -> None:
-    """Kill the process groups of all of them, and each by itself.
+def end_groups(groups: Iterable[int]) -> None:
+    """Kill process groups, but never our own.
 
     The kernel signals a group as a whole: who forks and exits in turn can't slip through.
     """
-    known = list(processes)
-    for group in {each.group for each in known} - {0, os.getpgrp()}:
+    for group in set(groups) - {0, os.getpgrp()}:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
-    send((each.pid for each in known), signal.SIGKILL)
 
 
-def end_user(uid: int) -> None:
-    """Kill all processes of a user that only one job has; only root can.
+def end_user(uid: int) -> bool:
+    """Kill all processes of a user that only one job has; return whether that was done.
 
-    By kill(2) to -1 as that user, which the kernel does as a whole too.
+    By kill(2) to -1 as that user, which the kernel does as a whole: afterwards none of them can
+    fork any more. Only root can, and it fails where the job kills the messenger first.
     """
     code = "import os,sys; u = int(sys.argv[1]); os.setresuid(u, u, u); os.kill(-1, 9)"
     argv = [sys.executable, "-S", "-E", "-c", code, str(uid)]
-    # It fails where there is none left; who asks looks again anyway.
-    subprocess.run(argv, check=False, capture_output=True, env={}, cwd="/", timeout=10.0)
+    done = subprocess.run(argv, check=False, capture_output=True, env={}, cwd="/", timeout=10.0)
+    return done.returncode == 0
 
 
 def _status_uid(pid: int) -> int:
@@ -147,4 +153,4 @@ def _status_uid(pid: int) -> int:
 
 def _is_alive(pid: int) -> bool:
     process = read_process(pid)
-    return process is not None and process.state not in "ZX"
+    return process is not None and process.is_alive

@@ -1,5 +1,6 @@
 """What a supervisor says of its attempt, as it stands in status.json."""
 
+import os
 import signal
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -112,11 +113,11 @@ def verdict_of_exit(replica: int, code: int, *, of_many: bool) -> Verdict:
     return Verdict(Phase.FAILED, "exited", f"{who} ended with exit code {code}{hint}.", code)
 
 
-def exit_code_of(wait_status: int) -> int:
-    """Return 0..255 for what waitpid(2) gave, 128 + n after signal n."""
-    if wait_status & 0x7F:
-        return SIGNALLED + (wait_status & 0x7F)
-    return (wait_status >> 8) & 0xFF
+def exit_code_of(ended: os.waitid_result) -> int:
+    """Return 0..255 for what waitid(2) gave, 128 + n after signal n."""
+    if ended.si_code == os.CLD_EXITED:
+        return ended.si_status
+    return SIGNALLED + ended.si_status
 
 
 def _signal_name(number: int) -> str:

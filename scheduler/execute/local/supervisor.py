@@ -28,6 +28,7 @@ from scheduler.execute.records import CorruptRecordError, read_record, write_rec
 TICK_S = 0.25
 PUBLISH_EVERY_S = 2.0
 READ_BYTES = 65536
+END_USER_TRIES = 10
 STUCK_AFTER_S = 30.0
 """After SIGKILL only a process inside the kernel (state D) can be left; we do not wait for ever."""
 
@@ -48,6 +49,7 @@ class Supervisor:
         self._wall_s = wall_s
         self._status = Status(Phase.STARTING, os.getpid(), procfs.boot_id())
         self._selector = selectors.DefaultSelector()
+        self._leaders: set[int] = set()
         self._running: dict[int, int] = {}
         self._verdict: Verdict | None = None
         self._kill_at_s = float("inf")
@@ -68,6 +70,7 @@ class Supervisor:
             self._start()
         while self._turn():
             pass
+        self._kill_unseen()
         self._drain()
         self._finish()
 
@@ -82,6 +85,7 @@ class Supervisor:
             argv = spawn.argv_of(spec)
             for each in spec.binding.replicas:
                 started = spawn.start_replica(spec, each, argv, self._status.cores)
+                self._leaders.add(started.pid)
                 self._running[started.pid] = started.index
                 self._selector.register(started.pipe, selectors.EVENT_READ, started.index)
         except (OSError, subprocess.SubprocessError) as exc:
@@ -96,9 +100,11 @@ class Supervisor:
     def _turn(self) -> bool:
         """Do one round of everything; return whether there is more to wait for."""
         self._read_output(TICK_S)
-        self._reap()
+        self._note_ends()
         now_s = time.monotonic()
-        below = procfs.descendants(os.getpid())
+        known = procfs.descendants(os.getpid())
+        self._reap(known)
+        below = [each for each in known if each.is_alive]
         self._measure(below, now_s)
         keep_to_cores(below, self._status.cores)
         self._check(now_s)
@@ -148,10 +154,20 @@ class Supervisor:
         self._kill_at_s = min(self._kill_at_s, at_s)
 
     def _kill(self, below: list[procfs.Process]) -> None:
-        procfs.end_groups(below)
+        procfs.end_groups([*self._leaders, *(each.group for each in below)])
+        procfs.send((each.pid for each in below), signal.SIGKILL)
+
+    def _kill_unseen(self) -> None:
+        """Kill what no look at the process table can catch, and reap all that has ended."""
+        procfs.end_groups(self._leaders)
         user = self._spec.user
-        if user and user.private and procfs.owned_by(user.uid):
-            procfs.end_user(user.uid)
+        if user and user.private:
+            any(procfs.end_user(user.uid) for _ in range(END_USER_TRIES))
+        until_s = time.monotonic() + 2.0
+        with suppress(ChildProcessError):
+            while time.monotonic() < until_s:
+                if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                    time.sleep(0.005)
 
     def _measure(self, below: list[procfs.Process], now_s: float) -> None:
         self._meter.update(below, now_s=now_s)
@@ -163,17 +179,19 @@ class Supervisor:
             message = f"The job used {used_mib} MiB of memory; its limit is {limit_mib} MiB."
             self._end(Verdict(Phase.FAILED, "memory_limit", message), grace_s=0.0)
 
-    def _reap(self) -> None:
-        while True:
-            try:
-                pid, wait_status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            replica = self._running.pop(pid, None)
-            if replica is not None:
-                self._replica_ended(replica, exit_code_of(wait_status))
+    def _note_ends(self) -> None:
+        """See which replicas ended, and leave them unreaped: so their group's id stays theirs."""
+        for pid in list(self._running):
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                self._replica_ended(self._running.pop(pid), exit_code_of(ended))
+
+    def _reap(self, below: list[procfs.Process]) -> None:
+        """Take note of ended processes that came to us because their parents had gone."""
+        for each in below:
+            if each.parent == os.getpid() and not each.is_alive and each.pid not in self._leaders:
+                with suppress(ChildProcessError):
+                    os.waitpid(each.pid, os.WNOHANG)
 
     def _replica_ended(self, replica: int, code: int) -> None:
         self._status.exit_codes[str(replica)] = code
@@ -217,7 +235,7 @@ class Supervisor:
     def _finish(self) -> None:
         verdict = self._verdict or Verdict(Phase.LOST, "supervisor_lost", "")
         status = self._status
-        left = procfs.descendants(os.getpid())
+        left = [each for each in procfs.descendants(os.getpid()) if each.is_alive]
         status.phase, status.reason, status.message = verdict.phase, verdict.reason, verdict.message
         if left:
             status.message += f" {len(left)} of its processes could not be ended."

@@ -67,8 +67,12 @@ class Bench:
 
 
 def processes_of(job: Binding) -> list[int]:
-    """Return what lives of a job, told by the mark in its environment."""
-    return procfs.marked([f"KILTER_JOB_ID={job.uid}".encode()])
+    """Return what lives of a job, told by the mark in its environment.
+
+    Looks many times: one look may miss a process that forks and exits in turn.
+    """
+    mark = f"KILTER_JOB_ID={job.uid}".encode()
+    return sorted({pid for _ in range(15) for pid in procfs.marked([mark])})
 
 
 @pytest.fixture

@@ -32,6 +32,17 @@ def test_descendants_are_found_over_generations() -> None:
     assert procfs.descendants(process.pid) == []
 
 
+def test_a_process_that_ended_is_told_from_a_living_one() -> None:
+    with subprocess.Popen(["true"]) as process:
+        end_s = time.monotonic() + 5
+        found = procfs.read_process(process.pid)
+        while found is not None and found.is_alive and time.monotonic() < end_s:
+            found = procfs.read_process(process.pid)
+        assert found is not None
+        assert found.state == "Z"
+        assert found in procfs.descendants(os.getpid())
+
+
 def test_a_process_with_brackets_in_its_name_is_read(tmp_path: Path) -> None:
     odd = tmp_path / "a) R (b"
     odd.symlink_to("/bin/sleep")
