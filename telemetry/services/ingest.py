@@ -23,6 +23,7 @@ from telemetry.services.samples import SampleRow, samples_write
 
 logger = logging.getLogger(__name__)
 
+NAMES_LOGGED: Final = 20
 VANISHED: Final = "not reported any more"
 
 _UPDATE_NODES = """
@@ -298,12 +299,19 @@ def _update(statement: str, cluster: Cluster, rows: Sequence[Row]) -> None:
 
 
 def _tell(cluster: Cluster, nodes: _Changes, *, changed: bool) -> None:
-    for name in nodes.appeared:
-        logger.info("node_appeared cluster=%s node=%s", cluster.slug, name)
-    for name in nodes.lost:
-        logger.warning("node_lost cluster=%s node=%s", cluster.slug, name)
-    for name in nodes.returned:
-        logger.info("node_returned cluster=%s node=%s", cluster.slug, name)
+    for event, names in (
+        ("nodes_appeared", nodes.appeared),
+        ("nodes_lost", nodes.lost),
+        ("nodes_returned", nodes.returned),
+    ):
+        if names:
+            logger.info(
+                "%s cluster=%s count=%d nodes=%s",
+                event,
+                cluster.slug,
+                len(names),
+                ",".join(names[:NAMES_LOGGED]),
+            )
     if changed:
         events.nodes_changed.publish(events.NodesChanged(cluster.pk, cluster.slug))
     events.cluster_sampled.publish(events.ClusterSampled(cluster.pk, cluster.slug))
