@@ -12,6 +12,7 @@ import secrets
 import stat
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -132,7 +133,7 @@ def service_uid() -> int | None:
         return None
 
 
-def database_settings(folder: Path) -> dict[str, object]:
+def database_settings(folder: Path) -> dict[str, Any]:
     """Return Django's settings of the embedded PostgreSQL."""
     return {
         "ENGINE": "django.db.backends.postgresql",

@@ -166,10 +166,10 @@ def answers(folder: Path) -> bool:
     settings = addresses.database_settings(folder)
     try:
         with psycopg.connect(
-            host=str(settings["HOST"]),
-            user=str(settings["USER"]),
-            password=str(settings["PASSWORD"]),
-            dbname=str(settings["NAME"]),
+            host=settings["HOST"],
+            user=settings["USER"],
+            password=settings["PASSWORD"],
+            dbname=settings["NAME"],
             connect_timeout=5,
         ):
             return True

@@ -151,9 +151,10 @@ class Supervisor:
         self._last_signal_s = -ONE_PRESS_S
 
     def listen(self) -> None:
-        """Take the signals that end us; a second one hurries."""
+        """Take the signals that end us; a second one hurries. nohup(1) keeps its word."""
         for which in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(which, self._note)
+            if which != signal.SIGHUP or signal.getsignal(which) != signal.SIG_IGN:
+                signal.signal(which, self._note)
 
     def _note(self, _signal: int, _frame: object) -> None:
         now_s = time.monotonic()

@@ -129,6 +129,23 @@ def test_a_child_that_does_not_stop_is_killed_with_its_own_children(
     assert not left
 
 
+def test_a_job_that_made_itself_a_daemon_outlives_the_worker(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    program = "import subprocess; subprocess.Popen(['/bin/sleep', '60'], start_new_session=True)"
+    program += "; import time; print('up', flush=True); time.sleep(60)"
+    child = supervisor.add(python("worker", program))
+    wait_for_text(tmp_path / "worker.log", "up")
+    assert child.process is not None
+    (job,) = psutil.Process(child.process.pid).children()
+    supervisor.stop(("worker",))
+    try:
+        assert job.is_running()
+        assert job.status() != psutil.STATUS_ZOMBIE
+    finally:
+        job.kill()
+
+
 def test_a_second_signal_hurries(supervisor: Supervisor, tmp_path: Path) -> None:
     supervisor.add(python("worker", DEAF, stop_s=60))
     wait_for_text(tmp_path / "worker.log", "up")

@@ -248,6 +248,20 @@ def test_what_is_wrong_is_said_in_one_line(
     assert ":hunter2" not in said
 
 
+def test_a_command_without_a_running_database_says_so_in_one_line(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("token", "admin"),
+        env=environ(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "Is `make run` running?" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
 def test_unknown_options_are_bad_usage(tmp_path: Path) -> None:
     done = subprocess.run(
         command("up", "--nonsense"),
