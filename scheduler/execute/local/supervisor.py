@@ -200,6 +200,8 @@ class Supervisor:
             return
         if self._status.exit_code is None:
             self._status.exit_code = code
+        if self._verdict is not None:
+            return  # asked to end; what it started may still use its grace
         grace_s = self._spec.binding.grace_s if self._running else 0.0
         self._end(verdict_of_exit(replica, code, of_many=many), grace_s=grace_s)
 

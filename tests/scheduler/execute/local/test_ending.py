@@ -48,6 +48,16 @@ def test_evict_ends_a_job_that_obeys_at_once(bench: Bench) -> None:
     assert b"bye" in bench.output(job)
 
 
+def test_a_child_may_use_the_grace_though_its_shell_ended_at_once(bench: Bench) -> None:
+    child = "trap 'sleep 0.7; echo saved; exit 0' TERM; echo up; while :; do sleep 0.05; done"
+    job = binding(f'sh -c "{child}"; true')
+    bench.executor.bind(job)
+    bench.until_output(job, b"up")
+    bench.executor.evict(job.uid, 1, grace_s=10.0, reason="preempted")
+    assert bench.finished(job).phase is Phase.CANCELLED
+    assert b"saved" in bench.output(job)
+
+
 def test_a_job_that_ignores_sigterm_is_killed_after_its_grace(bench: Bench) -> None:
     job = binding("trap '' TERM; echo up; while :; do sleep 0.1; done")
     bench.executor.bind(job)
