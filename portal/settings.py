@@ -84,7 +84,10 @@ TEMPLATES = [
         "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
-            "libraries": {"kilter": "portal.pages.templatetags.kilter"},
+            "libraries": {
+                "kilter": "portal.pages.templatetags.kilter",
+                "jobs": "portal.pages.templatetags.jobs",
+            },
             "context_processors": [
                 "django.template.context_processors.request",
                 "django.template.context_processors.i18n",

@@ -1,0 +1,45 @@
+"""A person's API tokens: made, listed, revoked by themselves. Only hashes are kept."""
+
+from datetime import timedelta
+
+from django.contrib.auth.models import AbstractUser
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+from knox.models import AuthToken
+
+from tenants.errors import InvalidValueError
+
+LONGEST_DAYS = 3650
+
+
+def token_create(*, user: AbstractUser, days: int) -> str:
+    """Return a new token, the only time that it is known.
+
+    Raises:
+        InvalidValueError: it would live less than a day or more than ten years.
+    """
+    if not 1 <= days <= LONGEST_DAYS:
+        raise InvalidValueError.of(
+            "days",
+            _("%(days)d is not a number of days from 1 to %(most)d.")
+            % {"days": days, "most": LONGEST_DAYS},
+        )
+    _kept, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
+    return str(token)
+
+
+def token_list(*, user: AbstractUser) -> QuerySet[AuthToken]:
+    """Return the person's own tokens, newest first."""
+    rows: QuerySet[AuthToken] = AuthToken.objects.filter(user=user).order_by("-created")
+    return rows
+
+
+def token_revoke(*, user: AbstractUser, key: str) -> bool:
+    """Delete one of the person's own tokens; return whether there was one.
+
+    Args:
+        user: whose.
+        key: its first characters, as lists show them.
+    """
+    gone, _rows = AuthToken.objects.filter(user=user, token_key=key).delete()
+    return bool(gone)

@@ -1,0 +1,89 @@
+"""What a tenant owns, holds and asks for, beside the bar that draws it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+
+from portal.pages.bars import Bar
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide.standing import QuotaStanding, quota_ledger, standing
+from telemetry.flavors import BY_SLUG
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaLine:
+    """One tenant and flavor.
+
+    Attributes:
+        row: the numbers, in milli-units.
+        label: the flavor's name for people.
+        bar: the same, to be drawn.
+        over: whether what is asked for is more than may be taken now.
+    """
+
+    row: QuotaStanding
+    label: str
+    bar: Bar
+    over: bool
+
+
+def flavor_label(flavor: str) -> str:
+    """Return a flavor's name for people; its slug where the catalogue does not know it."""
+    if flavor == CPU_FLAVOR:
+        return _("CPU cores")
+    entry = BY_SLUG.get(flavor)
+    return flavor if entry is None else entry.name
+
+
+def quota_line(row: QuotaStanding, *, owned: int | None = None) -> QuotaLine:
+    """Return what a page shows of a standing.
+
+    Args:
+        row: the standing.
+        owned: what the tenant and those below it own together; None = what it owns itself.
+    """
+    label = flavor_label(row.flavor)
+    return QuotaLine(
+        row=row,
+        label=label,
+        bar=Bar(
+            held=row.used,
+            nominal=row.nominal if owned is None else owned,
+            limit=row.potential if row.limited else None,
+            asked=row.asked,
+            label=f"{row.tenant}, {label}",
+        ),
+        over=row.limited and row.asked > row.available,
+    )
+
+
+def tenant_lines(snapshot: Snapshot, slugs: Iterable[str]) -> list[QuotaLine]:
+    """Return the lines of some tenants: of every flavor that they, or those below them, have."""
+    ledger = quota_ledger(snapshot)
+    nodes = {node.slug: node for node in snapshot.tenants}
+    owned = owned_with_below(snapshot)
+    lines = []
+    for slug in slugs:
+        for flavor in sorted(ledger.tree.flavors):
+            quota = nodes[slug].quotas.get(flavor)
+            nominal = quota.nominal if quota else 0
+            row = standing(ledger, tenant=slug, flavor=flavor, nominal=nominal)
+            if owned[slug].get(flavor) or row.used:
+                lines.append(quota_line(row, owned=owned[slug].get(flavor, 0)))
+    return lines
+
+
+def owned_with_below(snapshot: Snapshot) -> Mapping[str, Mapping[str, int]]:
+    """Return tenant -> flavor -> what it and all below it own together."""
+    total: dict[str, dict[str, int]] = {node.slug: {} for node in snapshot.tenants}
+    for node in reversed(snapshot.tenants):  # children stand after their parents
+        mine = total[node.slug]
+        for flavor, line in node.quotas.items():
+            mine[flavor] = mine.get(flavor, 0) + line.nominal
+        if node.parent is not None:
+            above = total[node.parent]
+            for flavor, milli in mine.items():
+                above[flavor] = above.get(flavor, 0) + milli
+    return total

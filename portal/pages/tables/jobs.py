@@ -1,0 +1,60 @@
+"""The table of jobs."""
+
+import django_tables2 as tables
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from portal.pages.quota_bars import flavor_label
+from scheduler.models import Job
+from telemetry import units
+
+
+class JobTable(tables.Table):  # type: ignore[misc]
+    """One row a job; the page keeps the states live."""
+
+    name = tables.TemplateColumn(
+        template_name="pages/jobs_name.html", verbose_name=gettext_lazy("Job")
+    )
+    state = tables.TemplateColumn(
+        template_name="pages/jobs_state.html", verbose_name=gettext_lazy("State")
+    )
+    tenant = tables.Column(
+        accessor="tenant__name", order_by="tenant__slug", verbose_name=gettext_lazy("Tenant")
+    )
+    cluster = tables.Column(
+        accessor="cluster__slug",
+        verbose_name=gettext_lazy("Cluster"),
+        attrs={"td": {"class": "k-wide"}, "th": {"class": "k-wide"}},
+    )
+    owner = tables.Column(accessor="owner__username", verbose_name=gettext_lazy("Owner"))
+    asks = tables.Column(
+        accessor="devices", order_by=("devices", "cpu_milli"), verbose_name=gettext_lazy("Asks for")
+    )
+    submitted_at = tables.TemplateColumn(
+        template_name="pages/jobs_when.html", verbose_name=gettext_lazy("Submitted")
+    )
+
+    class Meta:
+        model = Job
+        fields = ("name", "state", "tenant", "cluster", "owner", "asks", "submitted_at")
+        order_by = "-submitted_at"
+        attrs = {"class": "table table-vcenter card-table k-jobs"}
+        row_attrs = {"data-job": lambda record: str(record.pk)}
+        empty_text = ""
+
+    def render_asks(self, record: Job) -> str:
+        """Return what the whole job asks for, in one short line."""
+        return asks(record)
+
+
+def asks(job: Job) -> str:
+    """Return what a job asks for: replicas times devices, cores and memory."""
+    parts = []
+    if job.devices:
+        count = units.format_devices_milli(job.devices * job.gpu_milli)
+        names = ", ".join(flavor_label(flavor) for flavor in job.flavors) or _("device")
+        parts.append(f"{count} × {names}")
+    parts.append(_("%(cores)s cores") % {"cores": units.format_cpu(job.cpu_milli)})
+    parts.append(units.format_memory(job.memory_mib))
+    text = " · ".join(parts)
+    return text if job.replicas_max == 1 else f"{job.replicas_max} × ({text})"

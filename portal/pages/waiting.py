@@ -1,0 +1,178 @@
+"""Why a job waits, as a page shows it: sentence, numbers, what would help, when it may start."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+
+from portal import reasons
+from portal.pages.amounts import UNKNOWN, cpu_text, devices_text, duration_text, memory_text
+from portal.pages.forms.request import duration_as_typed, memory_as_typed
+from telemetry import units
+
+Pending = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Help:
+    """One change that would help.
+
+    Attributes:
+        text: what to do.
+        changes: field of the request form -> what to type; empty where a person must be asked.
+    """
+
+    text: str
+    changes: dict[str, Any]
+
+    @property
+    def changes_json(self) -> str:
+        """Return the changes for the script of the form."""
+        return json.dumps(self.changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A waiting reason.
+
+    Attributes:
+        code: as the engine gave it.
+        sentence: the same in words.
+        evidence: (what, how much) behind it.
+        helps: what would help, best first.
+        p50, p90: expected start; None = no estimate.
+        position: place in the queue, 1 = first; 0 = not in it.
+        parts: (name, points) of its priority.
+    """
+
+    code: str
+    sentence: str
+    evidence: list[tuple[str, str]]
+    helps: list[Help]
+    p50: datetime | None
+    p90: datetime | None
+    position: int
+    parts: list[tuple[str, float]]
+
+
+def waiting(pending: Pending | None) -> Waiting | None:
+    """Return what a page shows of a stored waiting reason; None where there is none."""
+    if not pending or not pending.get("code"):
+        return None
+    return Waiting(
+        code=str(pending["code"]),
+        sentence=reasons.sentence(pending),
+        evidence=evidence_rows(pending.get("evidence") or {}),
+        helps=[
+            Help(text=reasons.remedy_sentence(r), changes=remedy_changes(r))
+            for r in pending.get("remedies") or ()
+        ],
+        p50=_time(pending.get("expected_start_p50")),
+        p90=_time(pending.get("expected_start_p90")),
+        position=int(pending.get("position") or 0),
+        parts=priority_rows(pending.get("priority_parts") or {}),
+    )
+
+
+def priority_rows(parts: Mapping[str, float]) -> list[tuple[str, float]]:
+    """Return the parts of a job's place in the order, named, largest first."""
+    return sorted(
+        ((_name(name), float(points)) for name, points in parts.items()),
+        key=lambda part: (-part[1], part[0]),
+    )
+
+
+def remedy_changes(remedy: Mapping[str, Any]) -> dict[str, Any]:
+    """Return field -> text to type for a remedy that the form itself can carry out."""
+    change = _CHANGES.get(str(remedy.get("code", "")))
+    return change(remedy.get("params") or {}) if change else {}
+
+
+def evidence_rows(evidence: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
+    """Return the numbers behind a reason as (what, how much), nested ones flattened."""
+    rows: list[tuple[str, str]] = []
+    for key, value in evidence.items():
+        name = f"{above} · {_name(key)}" if above else _name(key)
+        if isinstance(value, Mapping):
+            rows += evidence_rows(value, name)
+        else:
+            rows.append((name, _shown(key, value)))
+    return rows
+
+
+def _shown(key: str, value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(one) for one in value) or UNKNOWN
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return str(value)
+    for ending, text in _AMOUNTS:
+        if key.endswith(ending):
+            return text(value)
+    return f"{value:g}"
+
+
+def _name(key: str) -> str:
+    return _NAMES.get(key, lambda: key.replace("_", " "))()
+
+
+def _time(text: Any) -> datetime | None:
+    return parse_datetime(text) if isinstance(text, str) else None
+
+
+_NAMES = {
+    "asked": lambda: _("asked"),
+    "asked_milli": lambda: _("asked"),
+    "free": lambda: _("free"),
+    "flavor": lambda: _("flavor"),
+    "flavors": lambda: _("flavors"),
+    "used_milli": lambda: _("used"),
+    "nominal_milli": lambda: _("owned"),
+    "available_milli": lambda: _("available"),
+    "missing_milli": lambda: _("missing"),
+    "most_milli": lambda: _("most ever"),
+    "cpu_milli": lambda: _("CPU"),
+    "memory_mib": lambda: _("memory"),
+    "devices": lambda: _("devices"),
+    "gpu_milli": lambda: _("devices in sum"),
+    "replicas": lambda: _("replicas"),
+    "largest_cpu_milli": lambda: _("most CPU on one node"),
+    "largest_memory_mib": lambda: _("most memory on one node"),
+    "largest_block": lambda: _("most devices on one node"),
+    "largest_share_milli": lambda: _("largest free share"),
+    "largest_node": lambda: _("largest on one node"),
+    "replicas_that_fit": lambda: _("replicas that fit"),
+    "ahead": lambda: _("jobs ahead"),
+    "unavailable_nodes": lambda: _("nodes not available"),
+    "unhealthy_devices": lambda: _("devices not healthy"),
+    "time_limit_s": lambda: _("time limit"),
+    "priority_class": lambda: _("priority class"),
+    "fair_share": lambda: _("fair share"),
+    "age": lambda: _("age"),
+    "size": lambda: _("size"),
+    "present": lambda: _("present"),
+}
+"""Keys of evidence and priority parts -> words."""
+
+_AMOUNTS: tuple[tuple[str, Callable[[float], str]], ...] = (
+    ("_mib", memory_text),
+    ("cpu_milli", cpu_text),
+    ("_milli", devices_text),
+    ("_s", duration_text),
+)
+"""End of a key -> how its amount reads; the first that fits."""
+
+_CHANGES: dict[str, Callable[[Pending], dict[str, Any]]] = {
+    "other_flavor": lambda p: {"flavors": [p["flavor"]]},
+    "fewer_devices": lambda p: {"devices": str(p["devices"])},
+    "fewer_replicas": lambda p: {"replicas": str(p["replicas"]), "replicas_min": ""},
+    "less_cpu": lambda p: {"cpu_milli": units.format_cpu(int(p["cpu_milli"]))},
+    "less_memory": lambda p: {"memory_mib": memory_as_typed(int(p["memory_mib"]))},
+    "shorter_time_limit": lambda p: {"time_limit_s": duration_as_typed(float(p["time_limit_s"]))},
+}
+"""Code of a remedy -> field of the form and what to type."""

@@ -1,0 +1,41 @@
+// Brings parts of a page up to date from the page itself: each element with `data-refresh` and an id is taken anew.
+
+import { toast } from "./kilter.js";
+import { say } from "./words.js";
+
+const LEAST_MS = 1000; // the page changes at most once a second
+let busy = false;
+let again = false;
+let last = -Infinity;
+
+async function take() {
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
+  if (answer.redirected || !answer.ok) throw new Error(String(answer.status));
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  for (const old of document.querySelectorAll("[data-refresh]")) {
+    const fresh = page.getElementById(old.id);
+    if (fresh && fresh.outerHTML !== old.outerHTML) old.replaceWith(document.adoptNode(fresh));
+  }
+  document.dispatchEvent(new CustomEvent("kilter:refreshed"));
+}
+
+/** Take the parts anew, now or as soon as the last time is a second ago. */
+export async function refresh() {
+  if (busy) {
+    again = true;
+    return;
+  }
+  busy = true;
+  do {
+    again = false;
+    const wait = last + LEAST_MS - performance.now();
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait));
+    last = performance.now();
+    try {
+      await take();
+    } catch (error) {
+      toast(say("request_failed", { status: error.message }));
+    }
+  } while (again);
+  busy = false;
+}
