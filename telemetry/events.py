@@ -7,7 +7,6 @@ News is a nudge: whoever misses one reads the same state in its next round.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Generic, TypeVar
 
 from django.db import transaction
@@ -29,7 +28,14 @@ class Topic(Generic[News]):
     def publish(self, news: News, /) -> None:
         """Tell every listener once the transaction commits; at once where none is open."""
         for listener in self._listeners:
-            transaction.on_commit(partial(listener, news), robust=True)
+            transaction.on_commit(_call(listener, news), robust=True)
+
+
+def _call(listener: Callable[[News], object], news: News) -> Callable[[], None]:
+    def tell() -> None:  # no partial: Django names a callback that fails by its __qualname__
+        listener(news)
+
+    return tell
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,14 @@
 """How busy something was over a span: for the ledger, at the end of a placement.
 
-From samples while they are kept, from hourly and minutely rollups before that.
+From samples while they are kept, from rollups of minutes before that.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
+from django.conf import settings
 from django.db import connection
 
 _DEVICES = """
@@ -41,31 +43,29 @@ def devices_utilised_mean(
 ) -> float | None:
     """Return the mean utilisation of some devices, 0..1; None where nothing was measured."""
     span = {"ids": list(device_ids), "since": since, "until": until}
-    return _mean(_DEVICES, _DEVICES_ROLLED, since, span)
+    return _mean(_DEVICES, _DEVICES_ROLLED, span)
 
 
 def job_cores_mean(*, job_uid: UUID, since: datetime, until: datetime) -> float | None:
     """Return the mean number of busy cores of a job; None where nothing was measured."""
     span = {"job": job_uid, "since": since, "until": until}
-    return _mean(_JOB, _JOB_ROLLED, since, span)
+    return _mean(_JOB, _JOB_ROLLED, span)
 
 
-def _mean(
-    sampled: str, rolled: str, since: datetime, span: dict[str, object]
-) -> float | None:
-    if _kept(since):
-        return _first(sampled, span)
-    mean = _first(rolled, span)
-    return _first(sampled, span) if mean is None else mean  # too young to be rolled up
+def _mean(sampled: str, rolled: str, span: dict[str, Any]) -> float | None:
+    """Ask samples first where all of the span's are still kept, else rollups.
+
+    The span ends about now, so whether its samples are kept shows in its length; asking the table
+    for its oldest sample would read all of it.
+    """
+    queries = [sampled, rolled]
+    if span["until"] - span["since"] > timedelta(days=settings.SAMPLE_KEEP_DAYS):
+        queries.reverse()
+    means = (_first(query, span) for query in queries)
+    return next((mean for mean in means if mean is not None), None)
 
 
-def _kept(since: datetime) -> bool:
-    """Return whether samples go back as far as `since`."""
-    oldest = _first("SELECT EXTRACT(epoch FROM MIN(at)) FROM telemetry_sample", {})
-    return oldest is not None and oldest <= since.timestamp() + 60
-
-
-def _first(query: str, parameters: dict[str, object]) -> float | None:
+def _first(query: str, parameters: dict[str, Any]) -> float | None:
     with connection.cursor() as cursor:
         cursor.execute(query, parameters)
         (value,) = cursor.fetchone()

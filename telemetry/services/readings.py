@@ -15,6 +15,7 @@ from telemetry.sense.base import DeviceReading, NodeReading
 
 logger = logging.getLogger(__name__)
 
+HEALTHS: Final = frozenset(DeviceHealth.values)
 CPU_MILLI_MOST: Final = 10_000_000
 MEMORY_MIB_MOST: Final = 67_108_864
 """Bounds of a node as in `telemetry.units`: ten thousand cores, 64 TiB."""
@@ -129,7 +130,7 @@ def _device(reading: DeviceReading) -> DeviceFacts:
         memory_mib=memory_mib,
         compute_units=None if entry is None else entry.fp16_tflops or None,
         power_limit_w=None if entry is None else entry.power_w,
-        health=reading.health if reading.health in DeviceHealth.values else DeviceHealth.UNKNOWN,
+        health=reading.health if reading.health in HEALTHS else DeviceHealth.UNKNOWN,
         health_note=_text(reading.health_note, TEXT_LIMIT),
         link_group=_whole(reading.link_group, INDEX_MOST, absent=-1),
         mig_profile=mig_profile,

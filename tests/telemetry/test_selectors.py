@@ -220,7 +220,7 @@ def test_a_cluster_without_devices_shows_its_cores(cluster: Cluster) -> None:
     node = factories.node(cluster)
     _sample(cluster, NOW, 0.5, node=node)
     _sample(cluster, NOW, 3.0, job=JOB)
-    span = {"since": NOW, "until": NOW + timedelta(seconds=5)}
+    span: dict[str, Any] = {"since": NOW, "until": NOW + timedelta(seconds=5)}
     assert selectors.utilisation_series(cluster=cluster, **span)[0].utilised_frac == 0.5
     assert selectors.cpu_series(cluster=cluster, **span)[0].utilised_frac == 0.5
     assert selectors.node_series(node=node, **span)[0].utilised_frac == 0.5
@@ -287,7 +287,7 @@ def test_a_series_of_one_device_or_job_shows_no_other(cluster: Cluster) -> None:
     _sample(cluster, NOW, 0.25, device=one)
     _sample(cluster, NOW, 0.75, device=two)
     _sample(cluster, NOW, 2.5, job=JOB)
-    span = {"since": NOW, "until": NOW + timedelta(seconds=5)}
+    span: dict[str, Any] = {"since": NOW, "until": NOW + timedelta(seconds=5)}
     assert selectors.device_series(device=one, **span)[0].utilised_frac == 0.25
     job = selectors.job_series(job_uid=JOB, **span)[0]
     assert (job.utilised_frac, job.memory_used_mib) == (2.5, 100)
@@ -308,10 +308,28 @@ def test_means_are_over_the_span_and_unknown_where_nothing_was_measured(
         _sample(cluster, NOW + timedelta(seconds=second), busy, device=one)
         _sample(cluster, NOW + timedelta(seconds=second), busy * 10, job=JOB)
     _sample(cluster, NOW, 0.5, device=two)
-    span = {"since": NOW, "until": until}
+    span: dict[str, Any] = {"since": NOW, "until": until}
     mean = selectors.devices_utilised_mean(device_ids=[one.pk, two.pk], **span)
     assert mean == pytest.approx(0.4)  # (0.3 + 0.5) / 2
     assert selectors.job_cores_mean(job_uid=JOB, **span) == pytest.approx(3.0)
     assert selectors.devices_utilised_mean(device_ids=[], **span) is None
     stranger = UUID("00000000-0000-0000-0000-000000000001")
     assert selectors.job_cores_mean(job_uid=stranger, **span) is None
+
+
+def test_a_long_span_is_averaged_from_rollups_and_a_short_one_from_samples(
+    cluster: Cluster, settings: Any
+) -> None:
+    settings.SAMPLE_KEEP_DAYS = 1
+    device = factories.device(factories.node(cluster))
+    _sample(cluster, NOW, 0.9, device=device)
+    _rollup(cluster, 60, NOW, 0.3, device_id=device.pk)
+    _rollup(cluster, 3600, NOW, 0.7, device_id=device.pk)
+
+    def mean(since: datetime, until: datetime) -> float | None:
+        return selectors.devices_utilised_mean(device_ids=[device.pk], since=since, until=until)
+
+    assert mean(NOW - timedelta(days=2), NOW + timedelta(hours=1)) == pytest.approx(0.3)
+    assert mean(NOW, NOW + timedelta(hours=1)) == pytest.approx(0.9)
+    Rollup.objects.all().delete()
+    assert mean(NOW - timedelta(days=2), NOW + timedelta(hours=1)) == pytest.approx(0.9)

@@ -12,7 +12,7 @@ from django.db import connection
 from telemetry import events, services
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node, Rollup, Sample
-from telemetry.sense.base import DeviceReading, NodeReading
+from telemetry.sense.base import CollectorUnavailableError, DeviceReading, NodeReading
 from telemetry.services import IngestReport, sampling
 from tests import factories
 from tests.factories import NOW
@@ -497,7 +497,7 @@ def test_a_node_is_cordoned_drained_and_opened(
 ) -> None:
     news = heard(monkeypatch, events.nodes_changed)
     node = factories.node(cluster)
-    who = {"actor_name": "boss", "now": NOW}
+    who: dict[str, Any] = {"actor_name": "boss", "now": NOW}
     with django_capture_on_commit_callbacks(execute=True):
         services.node_cordon(node=node, reason=" fan \x00\n" + "x" * 600, **who)
     node.refresh_from_db()
@@ -558,7 +558,7 @@ def test_a_source_that_can_not_be_asked_leaves_nodes_and_says_why(
 
     class Broken:
         def collect(self, /, *, now_s: float) -> Sequence[NodeReading]:
-            raise sampling.CollectorUnavailableError(f"no answer\x00 at {now_s:.0f}")
+            raise CollectorUnavailableError(f"no answer\x00 at {now_s:.0f}")
 
     monkeypatch.setattr(sampling, "_collector", lambda _cluster: Broken())
     assert services.sample_cluster(cluster=cluster, now=LATER) is None

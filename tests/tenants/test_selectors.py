@@ -1,6 +1,9 @@
 """Tree used throughout: lab > (speech, vision > robots), and other."""
 
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -12,9 +15,11 @@ from tests import factories
 
 pytestmark = pytest.mark.django_db
 
+MaxQueries = Callable[[int], AbstractContextManager[Any]]
+
 
 @pytest.fixture
-def tree():
+def tree() -> SimpleNamespace:
     lab = factories.tenant("lab")
     vision = factories.tenant("vision", lab)
     return SimpleNamespace(
@@ -26,31 +31,31 @@ def tree():
     )
 
 
-def _slugs(rows):
+def _slugs(rows: Iterable[Tenant]) -> list[str]:
     return [row.slug for row in rows]
 
 
-def test_a_member_sees_their_tenant_and_all_below_it(tree):
+def test_a_member_sees_their_tenant_and_all_below_it(tree: SimpleNamespace) -> None:
     viewer = factories.member(tree.vision)
     assert _slugs(selectors.tenant_list(viewer=viewer)) == ["robots", "vision"]
     assert selectors.tenant_ids_visible(viewer=viewer) == {tree.vision.pk, tree.robots.pk}
 
 
 @pytest.mark.usefixtures("tree")
-def test_a_platform_admin_sees_all_tenants_and_anonymous_none():
+def test_a_platform_admin_sees_all_tenants_and_anonymous_none() -> None:
     assert len(selectors.tenant_list(viewer=factories.admin())) == 5
     assert list(selectors.tenant_list(viewer=AnonymousUser())) == []
     assert selectors.tenant_tree(viewer=AnonymousUser()) == []
     assert selectors.tenant_ids_visible(viewer=AnonymousUser()) == frozenset()
 
 
-def test_somebody_inactive_sees_nothing(tree):
+def test_somebody_inactive_sees_nothing(tree: SimpleNamespace) -> None:
     viewer = factories.member(tree.lab)
     viewer.is_active = False
     assert list(selectors.tenant_list(viewer=viewer)) == []
 
 
-def test_a_tenant_of_others_does_not_exist_for_a_viewer(tree):
+def test_a_tenant_of_others_does_not_exist_for_a_viewer(tree: SimpleNamespace) -> None:
     viewer = factories.member(tree.vision)
     assert selectors.tenant_get(viewer=viewer, slug="robots") == tree.robots
     for slug in ("lab", "other", "nowhere", "rob\x00ots"):
@@ -58,7 +63,7 @@ def test_a_tenant_of_others_does_not_exist_for_a_viewer(tree):
             selectors.tenant_get(viewer=viewer, slug=slug)
 
 
-def test_the_tree_is_depth_first_with_depths_and_counts_of_members(tree):
+def test_the_tree_is_depth_first_with_depths_and_counts_of_members(tree: SimpleNamespace) -> None:
     factories.member(tree.vision)
     factories.member(tree.vision)
     factories.member(tree.robots)
@@ -72,19 +77,19 @@ def test_the_tree_is_depth_first_with_depths_and_counts_of_members(tree):
     ]
 
 
-def test_the_tree_of_a_member_begins_at_their_tenant(tree):
+def test_the_tree_of_a_member_begins_at_their_tenant(tree: SimpleNamespace) -> None:
     viewer = factories.member(tree.vision)
     rows = selectors.tenant_tree(viewer=viewer)
     assert [(row.tenant.slug, row.depth) for row in rows] == [("vision", 0), ("robots", 1)]
 
 
-def test_a_viewer_role_sees_a_tenant_but_does_not_submit_to_it(tree):
+def test_a_viewer_role_sees_a_tenant_but_does_not_submit_to_it(tree: SimpleNamespace) -> None:
     viewer = factories.member(tree.vision, Role.VIEWER)
     factories.membership(viewer, tree.other, Role.MEMBER)
     assert _slugs(selectors.tenants_submittable(viewer=viewer)) == ["other"]
 
 
-def test_members_are_listed_for_those_who_see_the_tenant_only(tree):
+def test_members_are_listed_for_those_who_see_the_tenant_only(tree: SimpleNamespace) -> None:
     viewer = factories.member(tree.vision, username="zoe")
     factories.member(tree.vision, Role.LEAD, username="amy")
     rows = selectors.membership_list(viewer=viewer, tenant=tree.vision)
@@ -93,7 +98,7 @@ def test_members_are_listed_for_those_who_see_the_tenant_only(tree):
     assert list(selectors.membership_list(viewer=stranger, tenant=tree.vision)) == []
 
 
-def test_quotas_of_other_tenants_are_not_listed(tree):
+def test_quotas_of_other_tenants_are_not_listed(tree: SimpleNamespace) -> None:
     cluster, elsewhere = factories.cluster("a"), factories.cluster("b")
     mine = factories.quota(tree.robots, cluster, nominal=1)
     also_mine = factories.quota(tree.robots, elsewhere, nominal=2)
@@ -106,7 +111,9 @@ def test_quotas_of_other_tenants_are_not_listed(tree):
     assert list(selectors.quota_list(viewer=AnonymousUser())) == []
 
 
-def test_a_quota_tree_sums_what_lies_below_and_tells_what_is_borrowed(tree):
+def test_a_quota_tree_sums_what_lies_below_and_tells_what_is_borrowed(
+    tree: SimpleNamespace,
+) -> None:
     cluster = factories.cluster()
     factories.quota(tree.lab, cluster, nominal=1000)
     own = factories.quota(
@@ -133,7 +140,9 @@ def test_a_quota_tree_sums_what_lies_below_and_tells_what_is_borrowed(tree):
     assert (speech.quota_id, speech.nominal, speech.borrowed) == (None, 0, 250)
 
 
-def test_a_quota_tree_tells_nothing_of_tenants_that_the_viewer_does_not_see(tree):
+def test_a_quota_tree_tells_nothing_of_tenants_that_the_viewer_does_not_see(
+    tree: SimpleNamespace,
+) -> None:
     cluster = factories.cluster()
     factories.quota(tree.speech, cluster, flavor="nvidia-t4", nominal=1000)
     factories.quota(tree.vision, cluster, nominal=1000)
@@ -145,7 +154,9 @@ def test_a_quota_tree_tells_nothing_of_tenants_that_the_viewer_does_not_see(tree
     assert trees[0].rows[0].parent_slug == ""
 
 
-def test_lists_take_few_queries_however_many_rows(tree, django_assert_max_num_queries):
+def test_lists_take_few_queries_however_many_rows(
+    tree: SimpleNamespace, django_assert_max_num_queries: MaxQueries
+) -> None:
     cluster = factories.cluster()
     for number in range(20):
         team = factories.tenant(f"team{number}", tree.lab)
