@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import IO, Any
 
 from django.conf import settings
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from knox.auth import TokenAuthentication as KnoxTokenAuthentication
@@ -32,11 +32,11 @@ class BodyTooLargeError(APIException):
 class TokenAuthentication(KnoxTokenAuthentication):  # type: ignore[misc]
     """`Authorization: Token …`; only hashes are kept, and tokens expire."""
 
-    def authenticate_credentials(self, token: bytes) -> tuple[AbstractUser, Any]:
+    def authenticate_credentials(self, token: bytes) -> tuple[User, Any]:
         """Return user and token; what is not made of ASCII letters and digits is none of ours."""
         if not token.isalnum():
             raise AuthenticationFailed(_("Invalid token."))
-        found: tuple[AbstractUser, Any] = super().authenticate_credentials(token)
+        found: tuple[User, Any] = super().authenticate_credentials(token)
         return found
 
 

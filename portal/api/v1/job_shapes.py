@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal import reasons
@@ -79,14 +80,10 @@ class JobSerializer(serializers.Serializer[Job]):
         """Return how it ended."""
         return reasons.end_sentence(job.reason) if job.state in FINAL_STATES else ""
 
-    @staticmethod
-    def _waits(job: Job) -> bool:
-        return job.state in WAITING_STATES
-
-    def get_pending(self, job: Job) -> PendingSerializer | None:
+    @extend_schema_field(PendingSerializer(allow_null=True))
+    def get_pending(self, job: Job) -> dict[str, Any] | None:
         """Return why it waits, None where it does not."""
-        waits: Any = reasons.pending_view(job.pending) if self._waits(job) else None
-        return waits  # type: ignore[no-any-return]
+        return reasons.pending_view(job.pending) if job.state in WAITING_STATES else None
 
 
 class JobEventSerializer(serializers.Serializer[JobEvent]):

@@ -46,7 +46,7 @@ LOG_LIMIT_BYTES = 1024 * 1024
 YES, NO = frozenset({"true", "1", "yes"}), frozenset({"", "false", "0", "no"})
 
 
-class JobFilter(django_filters.FilterSet):
+class JobFilter(django_filters.FilterSet):  # type: ignore[misc]
     """What a list of jobs can be narrowed to."""
 
     state = django_filters.MultipleChoiceFilter(choices=JobState.choices)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
@@ -21,9 +21,9 @@ class AdminOrReadOnly(BasePermission):
         return request.method in SAFE_METHODS or policies.is_platform_admin(request.user)
 
 
-def viewer(request: Request) -> AbstractUser:
+def viewer(request: Request) -> User:
     """Return who asks; every view but the probes and the 404 needs somebody."""
-    return cast("AbstractUser", request.user)
+    return cast("User", request.user)
 
 
 def body(request: Request) -> dict[str, Any]:

@@ -1,0 +1,88 @@
+"""Clusters, and how decisions are made on each."""
+
+import django_filters
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
+from portal.api.v1.schema import refusals
+from scheduler.models import SchedulingPolicy
+from scheduler.services.policy import policy_update
+from telemetry import selectors
+from telemetry.choices import ClusterKind
+from telemetry.models import Cluster
+
+
+class ClusterSerializer(serializers.Serializer[Cluster]):
+    """A fleet with one scheduler."""
+
+    slug = serializers.SlugField()
+    name = serializers.CharField()
+    kind = serializers.CharField(help_text="local or simulated.")
+    enabled = serializers.BooleanField()
+    simulated = serializers.BooleanField(
+        source="is_simulated", help_text="What it shows is invented."
+    )
+    clock_scale = serializers.FloatField(help_text="Simulated seconds per real second.")
+    sampled_at = serializers.DateTimeField(allow_null=True)
+    sense_error = serializers.CharField(help_text="Why sensing failed last time.")
+
+
+class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
+    """How decisions are made on a cluster."""
+
+    strategy = serializers.ChoiceField(choices=["rules", "optimising"], required=False)
+    budget_s = serializers.FloatField(
+        required=False, help_text="Seconds that a decision may take, up to 60."
+    )
+    placement = serializers.ChoiceField(choices=["pack", "spread"], required=False)
+
+
+class ClusterFilter(django_filters.FilterSet):  # type: ignore[misc]
+    """What a list of clusters can be narrowed to."""
+
+    enabled = django_filters.BooleanFilter()
+    kind = django_filters.ChoiceFilter(choices=ClusterKind.choices)
+
+
+class ClusterList(generics.ListAPIView[Cluster]):
+    """The clusters; everybody who is signed in may see them."""
+
+    serializer_class = ClusterSerializer
+    filterset_class = ClusterFilter
+    queryset = selectors.cluster_list()
+
+
+class ClusterDetail(APIView):
+    """One cluster."""
+
+    @extend_schema(responses={200: ClusterSerializer, **refusals(404)})
+    def get(self, request: Request, slug: str) -> Response:  # noqa: ARG002
+        """Return the cluster."""
+        return Response(ClusterSerializer(selectors.cluster_get(slug=slug)).data)
+
+
+class ClusterPolicy(APIView):
+    """How decisions are made on a cluster; who runs the portal may change it."""
+
+    permission_classes = [AdminOrReadOnly]
+
+    @extend_schema(responses={200: PolicySerializer, **refusals(404)})
+    def get(self, request: Request, slug: str) -> Response:  # noqa: ARG002
+        """Return the policy."""
+        cluster = selectors.cluster_get(slug=slug)
+        row = SchedulingPolicy.objects.filter(cluster=cluster).first()
+        return Response(PolicySerializer(row or SchedulingPolicy(cluster=cluster)).data)
+
+    @extend_schema(
+        request=PolicySerializer, responses={200: PolicySerializer, **refusals(400, 403, 404)}
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Change what is named; the next cycle obeys."""
+        wanted = given(request, ("strategy", "budget_s", "placement"))
+        cluster = selectors.cluster_get(slug=slug)
+        row = policy_update(actor=viewer(request), cluster=cluster, **wanted)
+        return Response(PolicySerializer(row).data)

@@ -1,0 +1,75 @@
+"""How decisions are made on a cluster, changed by who runs the portal."""
+
+import math
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from scheduler import events
+from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.models import SchedulingPolicy
+from scheduler.services.setup import policy_ensure
+from telemetry.models import Cluster
+from tenants import policies
+from tenants.audit import acting
+from tenants.errors import InvalidValueError, NotAllowedError
+
+PLACEMENTS = ("pack", "spread")
+BUDGET_MOST_S = 60.0
+
+
+def policy_update(
+    *,
+    actor: User,
+    cluster: Cluster,
+    strategy: object = None,
+    budget_s: object = None,
+    placement: object = None,
+) -> SchedulingPolicy:
+    """Change a cluster's policy; None leaves a value as it is. The next cycle obeys.
+
+    Raises:
+        NotAllowedError: the actor does not run the portal.
+        InvalidValueError: a value can't be taken.
+    """
+    if not policies.is_platform_admin(actor):
+        raise NotAllowedError(_("Only who runs the portal may change how a cluster decides."))
+    wanted = _checked(strategy, budget_s, placement)
+    with transaction.atomic(), acting(actor):
+        policy_ensure(cluster=cluster)
+        row = SchedulingPolicy.objects.select_for_update().get(cluster=cluster)
+        for name, value in wanted.items():
+            setattr(row, name, value)
+        row.save(update_fields=list(wanted))
+        events.changed(cluster_slug=cluster.slug)
+    return row
+
+
+def _checked(strategy: object, budget_s: object, placement: object) -> dict[str, Any]:
+    wrong: dict[str, list[str]] = {}
+    wanted: dict[str, Any] = {}
+    for name, value, choices in (
+        ("strategy", strategy, tuple(sorted(STRATEGIES))),
+        ("placement", placement, PLACEMENTS),
+    ):
+        if value is not None and value not in choices:
+            wrong[name] = [_("Choose one of %(choices)s.") % {"choices": ", ".join(choices)}]
+        elif value is not None:
+            wanted[name] = value
+    if budget_s is not None and not _is_budget(budget_s):
+        wrong["budget_s"] = [
+            _("Write seconds, more than 0 and at most %(most)s.") % {"most": int(BUDGET_MOST_S)}
+        ]
+    elif isinstance(budget_s, (int, float)):
+        wanted["budget_s"] = float(budget_s)
+    if wrong:
+        raise InvalidValueError(wrong)
+    return wanted
+
+
+def _is_budget(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return math.isfinite(value) and 0 < value <= BUDGET_MOST_S
