@@ -79,7 +79,8 @@ class Child:
             return self._restart(now_s) if now_s >= self.restart_at_s else None
         if self.process is None or self.process.poll() is None:
             return None
-        return self._plan_restart(how_it_ended(self.process.returncode), now_s)
+        said = last_lines(logs.tail(self.log), count=1)
+        return self._plan_restart(f"{how_it_ended(self.process.returncode)} ({said})", now_s)
 
     def _restart(self, now_s: float) -> str | None:
         try:

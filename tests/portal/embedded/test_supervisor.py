@@ -59,7 +59,7 @@ def wait_for_text(path: Path, text: str) -> None:
 
 
 def test_a_child_that_dies_is_started_again_later_and_later(tmp_path: Path) -> None:
-    child = Child(python("web", "raise SystemExit(3)"), tmp_path / "web.log")
+    child = Child(python("web", "print('oh no'); raise SystemExit(3)"), tmp_path / "web.log")
     child.start(100.0)
     now_s, waits = 100.0, []
     for _ in range(7):
@@ -67,7 +67,7 @@ def test_a_child_that_dies_is_started_again_later_and_later(tmp_path: Path) -> N
         child.process.wait()
         news = child.look(now_s)
         assert news is not None
-        assert news.startswith("web ended with exit code 3; starting it again in ")
+        assert news.startswith("web ended with exit code 3 (oh no); starting it again in ")
         assert child.restart_at_s is not None
         waits.append(child.restart_at_s - now_s)
         assert child.look(child.restart_at_s - 0.01) is None

@@ -155,6 +155,7 @@ def test_a_child_that_dies_is_said_and_started_again(up: Up) -> None:
     old.kill()
     line = up.wait_for("web was ended by SIGKILL", timeout_s=10)
     assert "starting it again in 1 s" in line
+    assert str(up.folder / "logs" / "web.log") in line
     deadline = time.monotonic() + 30
     while "uvicorn" not in up.family() or up.family()["uvicorn"] == old:
         assert time.monotonic() < deadline
