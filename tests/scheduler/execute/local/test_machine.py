@@ -139,6 +139,21 @@ def test_groups_of_closed_devices_are_found(
     assert users.device_groups("acme") == []
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_all_processes_of_a_user_are_ended_and_no_others() -> None:
+    doomed, other = users.PRIVATE_FIRST + 123_456_789, users.PRIVATE_FIRST + 123_456_790
+    argv = ["sleep", "20"]
+    with (
+        subprocess.Popen(argv, user=doomed) as first,
+        subprocess.Popen(argv, user=doomed, start_new_session=True) as second,
+        subprocess.Popen(argv, user=other) as third,
+    ):
+        assert procfs.end_user(doomed)
+        assert (first.wait(5), second.wait(5)) == (-9, -9)
+        assert third.poll() is None
+        third.kill()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives users to jobs")
 def test_each_job_has_a_user_that_stays_the_same() -> None:
     first, again, other = (job_user(name, None) for name in ("a", "a", "b"))
