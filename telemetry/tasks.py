@@ -4,6 +4,7 @@ import logging
 from datetime import UTC, datetime
 
 from celery import shared_task
+from celery.exceptions import SoftTimeLimitExceeded
 
 from telemetry import selectors, services
 
@@ -21,6 +22,8 @@ def sample_all() -> None:
     for cluster in selectors.cluster_list(enabled=True):
         try:
             services.sample_cluster(cluster=cluster, now=_now())
+        except SoftTimeLimitExceeded:
+            raise
         except Exception:  # one cluster's trouble must not blind us to the others
             logger.exception("sample_failed cluster=%s", cluster.slug)
 

@@ -18,6 +18,11 @@ from telemetry.models import Cluster, Device, Node
 POINTS_MOST: Final = 600
 SAMPLES_SPAN: Final = timedelta(minutes=15)
 MINUTES_SPAN: Final = timedelta(days=2)
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+NOT_ROLLED_UP: Final = timedelta(minutes=3)
+"""The end of a span that has no rollups yet; it is read from samples, or live charts would end
+in a gap."""
 STEP_LEAST_S: Final = 5
 LONGEST_SPAN: Final = timedelta(days=3660)
 
@@ -126,17 +131,28 @@ def _series(
         "start": bins[0],
         "end": until,
     }
-    with connection.cursor() as cursor:
-        cursor.execute((_ROLLUPS if period_s else _SAMPLES).format(subject=subject), values)
-        found = {row[0]: SeriesPoint(*row) for row in cursor.fetchall()}
+    if period_s == 0:
+        found = _points(_SAMPLES, subject, values)
+    else:
+        tail = max(bins[0], until - NOT_ROLLED_UP) if period_s == MINUTE_S else until
+        found = _points(_SAMPLES, subject, {**values, "start": tail})
+        found |= _points(_ROLLUPS, subject, values)
     return [found.get(at) or SeriesPoint(at) for at in bins]
+
+
+def _points(query: str, subject: str, values: dict[str, Any]) -> dict[datetime, SeriesPoint]:
+    if values["start"] >= values["end"]:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(query.format(subject=subject), values)
+        return {row[0]: SeriesPoint(*row) for row in cursor.fetchall()}
 
 
 def _period_s(span: timedelta) -> int:
     """Return the period of the rollups to read; 0 = the samples themselves."""
     if span <= SAMPLES_SPAN:
         return 0
-    return 60 if span <= MINUTES_SPAN else 3600
+    return MINUTE_S if span <= MINUTES_SPAN else HOUR_S
 
 
 def _step_s(span: timedelta, points: int, period_s: int) -> int:

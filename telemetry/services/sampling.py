@@ -19,8 +19,8 @@ logger = logging.getLogger(__name__)
 ERROR_LIMIT = 1000
 WHOLE_MILLI = 1000
 
-_collectors: dict[tuple[int, str, str, str], Collector] = {}
-"""One per cluster and process: a collector may measure between two looks."""
+_collectors: dict[int, tuple[tuple[str, str, str], Collector]] = {}
+"""Cluster -> what its collector was made from, and the collector: it may measure between looks."""
 
 
 def sample_cluster(*, cluster: Cluster, now: datetime) -> IngestReport | None:
@@ -42,12 +42,18 @@ def sample_cluster(*, cluster: Cluster, now: datetime) -> IngestReport | None:
 
 
 def _collector(cluster: Cluster) -> Collector:
-    options = json.dumps(cluster.options, sort_keys=True, default=str)
-    key = (cluster.pk, cluster.slug, cluster.kind, options)
-    if key not in _collectors:
-        build = import_string(COLLECTORS[cluster.kind])
-        _collectors[key] = build(cluster.slug, _options(cluster))
-    return _collectors[key]
+    made_from = (
+        cluster.slug,
+        cluster.kind,
+        json.dumps(cluster.options, sort_keys=True, default=str),
+    )
+    known = _collectors.get(cluster.pk)
+    if known is not None and known[0] == made_from:
+        return known[1]
+    build = import_string(COLLECTORS[cluster.kind])
+    collector: Collector = build(cluster.slug, _options(cluster))
+    _collectors[cluster.pk] = (made_from, collector)
+    return collector
 
 
 def _options(cluster: Cluster) -> Mapping[str, Any]:

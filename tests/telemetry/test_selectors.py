@@ -253,6 +253,18 @@ def test_longer_spans_are_read_from_rollups_of_minutes_and_hours(cluster: Cluste
     assert (days[0].utilised_frac, days[1].utilised_frac) == (0.7, None)
 
 
+def test_the_newest_minutes_of_an_hour_are_read_from_samples_until_they_are_rolled_up(
+    cluster: Cluster,
+) -> None:
+    device = factories.device(factories.node(cluster))
+    _rollup(cluster, 60, NOW + timedelta(minutes=58), 0.3, device_id=device.pk)
+    for minute in (30, 58, 59):
+        _sample(cluster, NOW + timedelta(minutes=minute, seconds=5), 0.9, device=device)
+    series = selectors.device_series(device=device, since=NOW, until=NOW + timedelta(hours=1))
+    shown = [(at, point.utilised_frac) for at, point in enumerate(series) if point.utilised_frac]
+    assert shown == [(58, 0.3), (59, 0.9)]
+
+
 SPANS = [
     timedelta(seconds=1),
     timedelta(minutes=15),

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -7,7 +8,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import F
 
 from telemetry import events, services
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
@@ -639,3 +641,49 @@ def test_a_row_that_a_placement_holds_is_left_for_the_next_look(cluster: Cluster
     held.refresh_from_db()
     assert (held.seen_at, held.allocated_cpu_milli) == (LATER, 1000)
     Sample.objects.all().delete()  # the flush after the test leaves unmanaged tables alone
+
+
+@pytest.mark.django_db(transaction=True)
+def test_partitions_made_twice_at_once_are_made_once() -> None:
+    def make() -> tuple[str, ...]:
+        try:
+            return services.samples_partition(day=NOW.date())
+        finally:
+            connection.close()
+
+    try:
+        with ThreadPoolExecutor(2) as pool:
+            made = [pool.submit(make) for _ in range(2)]
+            counts = sorted(len(done.result(timeout=20)) for done in made)
+        assert counts == [0, 3]
+    finally:  # the flush after the test leaves partitions alone
+        services.retain(now=NOW + timedelta(days=100))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_looks_and_placements_at_once_neither_block_nor_undo_each_other(cluster: Cluster) -> None:
+    readings = fleet(10, 2)
+    take(cluster, *readings)
+    keys = list(Device.objects.order_by("-pk").values_list("pk", flat=True))
+    rounds = 20
+
+    def hold() -> None:
+        try:
+            for _ in range(rounds):
+                with transaction.atomic():
+                    for key in keys:  # backwards, against the order of a look
+                        Device.objects.filter(pk=key).update(
+                            allocated_milli=F("allocated_milli") + 1
+                        )
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        holding = pool.submit(hold)
+        while not holding.done():
+            take(cluster, *readings, now=LATER)
+        holding.result(timeout=20)
+    take(cluster, *readings, now=LATER)
+    rows = set(Device.objects.values_list("allocated_milli", "seen_at"))
+    assert rows == {(rounds, LATER)}
+    Sample.objects.all().delete()
