@@ -110,7 +110,7 @@ def _check_flavor(
     snapshot: Snapshot, flavor: str, usage: Counter[tuple[str, str]], started: set[str]
 ) -> None:
     """Walk the tree from the leaves, carrying what each lends up and what each takes from above."""
-    owned = Counter[str]()
+    owned, concerned = Counter[str](), set(started)
     used = Counter({tenant: usage[tenant, flavor] for tenant, name in usage if name == flavor})
     for tenant in reversed(snapshot.tenants):
         slug, line = tenant.slug, tenant.quotas.get(flavor)
@@ -120,7 +120,9 @@ def _check_flavor(
         kept = 0 if lends is None else max(0, owned[slug] - lends)
         from_above = max(0, used[slug] - kept)
         if slug in started:
-            _require(line is not None or used[slug] == 0, f"{slug!r} may not use {flavor!r}")
+            named = line is not None or usage[slug, flavor] == 0
+            _require(named, f"{slug!r} may not use {flavor!r}")
+        if slug in concerned:
             if tenant.parent is None:
                 _require(used[slug] <= owned[slug], f"{slug!r} passes its quota of {flavor!r}")
             elif from_above and limit is not None:
@@ -129,5 +131,5 @@ def _check_flavor(
         if tenant.parent is not None:
             owned[tenant.parent] += owned[slug] - kept
             used[tenant.parent] += from_above
-            if slug in started and from_above:
-                started.add(tenant.parent)
+            if slug in concerned and from_above:
+                concerned.add(tenant.parent)

@@ -43,10 +43,12 @@ def decide(
     validate(snapshot)
     began_s = clock() if clock else 0.0
     plan = _checked(snapshot, _rules(snapshot, policy, now_s, budget_s))
+    spent_s = clock() - began_s if clock else 0.0
     if policy.strategy != RULES:
-        left_s = max(0.0, budget_s - (clock() - began_s)) if clock else budget_s
-        plan = _improved(snapshot, policy, plan, now_s=now_s, budget_s=left_s, clock=clock)
-    return _timed(plan, clock() - began_s if clock else 0.0)
+        rules, left_s = _timed(plan, spent_s), max(0.0, budget_s - spent_s)
+        plan = _improved(snapshot, policy, rules, now_s=now_s, budget_s=left_s, clock=clock)
+        spent_s = clock() - began_s if clock else 0.0
+    return _timed(plan, spent_s)
 
 
 def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Start | Pending:

@@ -130,7 +130,7 @@ class QuotaLedger:
             return
         delta: IntArray | int = charge.amount
         while n >= 0:
-            before = self.usage[rows, f, n]
+            before = self.usage[rows, f, n].copy()  # a slice gives a view
             after = before + delta
             self.usage[rows, f, n] = after
             local = self.tree.trees[f].local[n]

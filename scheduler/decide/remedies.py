@@ -22,12 +22,22 @@ LEAST_TIME_LIMIT_S = 60.0
 Change: TypeAlias = tuple[Remedy, JobSpec]
 
 
-def for_blocked(session: Session, job: JobSpec, why: Blocked) -> tuple[Remedy, ...]:
-    """Return the changes that would start the job at this moment of the cycle."""
+def for_blocked(
+    session: Session, job: JobSpec, why: Blocked, *, contested: bool
+) -> tuple[Remedy, ...]:
+    """Return the changes that would start the job at this moment of the cycle.
+
+    Args:
+        session: the state at the job's turn.
+        job: the job.
+        why: why it is blocked.
+        contested: somebody ahead would take more quota, too, so that more of it need not reach
+            this job.
+    """
     helps = list(_first_that_work(session, job, must_start=True))
     helps += _shorter(session, job)
     if why.code is WaitReason.WAITING_FOR_QUOTA:
-        helps += _more_quota_now(session, job)
+        helps += _more_quota_now(session, job, contested=contested)
     if why.code is WaitReason.NODES_UNAVAILABLE:
         helps.append(Remedy("ask_admin_for_nodes", unavailable_evidence(session)))
     return tuple(helps)
@@ -173,7 +183,7 @@ def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
     return [Remedy("shorter_time_limit", {"time_limit_s": limit_s, "starts_now": True})]
 
 
-def _more_quota_now(session: Session, job: JobSpec) -> list[Remedy]:
+def _more_quota_now(session: Session, job: JobSpec, *, contested: bool) -> list[Remedy]:
     """Return the quota that is missing for a start now, if quota is all that is missing."""
     rows = session.window(session.now_s + job.time_limit_s)
     at = session.profile.quota_rows(0, rows)
@@ -187,7 +197,8 @@ def _more_quota_now(session: Session, job: JobSpec) -> list[Remedy]:
             < charge.amount
         }
         if all(session.tree.may_use(job.tenant, name) for name in missing):
-            return [Remedy("ask_for_quota", {"missing_milli": missing, "starts_now": True})]
+            params = {"missing_milli": missing, "starts_now": not contested}
+            return [Remedy("ask_for_quota", params)]
     return []
 
 

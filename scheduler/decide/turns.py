@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
-from scheduler.core.reasons import Pending, WaitReason
+from scheduler.core.reasons import Pending, Remedy, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide import eta, explain, remedies
@@ -60,6 +60,7 @@ class Turns:
             if (why := refusals[job.uid]) is not None
         ]
         self._waiting: list[Waiting] = []
+        self._quota_contested = False
 
     def queue(self, jobs: Sequence[JobSpec] | None = None) -> Iterator[Ranked]:
         """Give the candidates (or some of them) in order, following the shares as they move."""
@@ -90,6 +91,7 @@ class Turns:
             return False
         replicas, score = self.session.take(job, fit)
         self.shares.allocate(job.tenant, self.session.charges(job, fit.flavor, fit.replicas))
+        self._quota_contested |= fit.replicas < job.replicas_max
         flavor = self.session.flavor_name(fit.flavor)
         self.starts.append(Start(job.uid, replicas, flavor, score, ranked.parts))
         return True
@@ -99,9 +101,10 @@ class Turns:
         job = ranked.job
         why = explain.blocked(self.session, job)
         helped = len(self._waiting) < REMEDY_DEPTH or job.uid == self._focus
-        helps = remedies.for_blocked(self.session, job, why) if helped else ()
+        helps = self._remedies(job, why) if helped else ()
         if why.code is WaitReason.NODES_UNAVAILABLE:
             self.session.take_unavailable(job)
+        self._quota_contested |= why.code is WaitReason.WAITING_FOR_QUOTA
         planned_s = None
         if len(self._waiting) < BACKFILL_DEPTH:
             fit = self.session.fit_later(job)
@@ -118,6 +121,10 @@ class Turns:
             priority_parts=ranked.parts,
         )
         self._waiting.append(Waiting(pending, planned_s))
+
+    def _remedies(self, job: JobSpec, why: explain.Blocked) -> tuple[Remedy, ...]:
+        contested = self._quota_contested
+        return remedies.for_blocked(self.session, job, why, contested=contested)
 
     def _refuse(self, job: JobSpec, why: Refusal) -> Pending:
         helps = remedies.for_refused(self.session, job, why)

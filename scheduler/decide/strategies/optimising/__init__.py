@@ -27,8 +27,11 @@ from scheduler.decide.turns import Turns, parts_of
 NAME = "optimising"
 RULES = "rules"
 
-SOLVER_PART = 0.7
-"""Part of the remaining budget that a solve may take; placing and explaining need the rest."""
+SOLVER_PART = 0.8
+"""Part of the time left for solving that one priority class may take; the next ones need some."""
+
+PASS_FACTOR = 1.5
+"""Placing and explaining is given so much of the time that the rules needed for it."""
 
 LEAST_SOLVE_S = 0.02
 """With less time than this a solve is not begun."""
@@ -72,11 +75,12 @@ def decide(
         snapshot: the frozen world, valid.
         policy: weights of the objective.
         now_s: epoch seconds.
-        budget_s: seconds that may be taken.
+        budget_s: seconds that may be taken, placing and explaining included.
         incumbent: the rules plan for the same snapshot; without it there is nothing to compare.
         clock: monotonic seconds; without it the budget limits the solves only.
     """
-    watch = _Watch(budget_s, clock, clock() if clock else 0.0)
+    pass_s = PASS_FACTOR * incumbent.solver.wall_s if incumbent else 0.0
+    watch = _Watch(budget_s - pass_s, clock, clock() if clock else 0.0)
     turns = Turns(snapshot, policy, now_s=now_s)
     objective = Objective(turns)
     value = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf

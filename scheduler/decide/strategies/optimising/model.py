@@ -96,8 +96,8 @@ def _add_class(model: Model, session: Session, c: int, kind: JobClass) -> None:
     for flavor, room in kind.room.items():
         name, members = f"{c}_{flavor + 1}", len(kind.jobs)
         most = min(members, int(room.sum()) // job.replicas_min)
-        jobs = pulp.LpVariable(f"x_{name}", 0, most, cat=pulp.LpInteger)
-        replicas = pulp.LpVariable(f"y_{name}", 0, most * job.replicas_max)
+        jobs = model.problem.add_variable(f"x_{name}", 0, most, cat=pulp.LpInteger)
+        replicas = model.problem.add_variable(f"y_{name}", 0, most * job.replicas_max)
         model.problem += _sum([(1, replicas), (-job.replicas_min, jobs)]) >= 0
         model.problem += _sum([(1, replicas), (-job.replicas_max, jobs)]) <= 0
         model.options.append(Option(kind, flavor, jobs, replicas))
@@ -112,9 +112,8 @@ def _pool(model: Model, demand: Demand, kind: JobClass, flavor: int) -> Pool:
     key = (demand, kind.rows)
     if key not in model.pools:
         room, name = kind.room[flavor], f"z_{len(model.pools)}"
-        on_group = {
-            g: pulp.LpVariable(f"{name}_{g}", 0, int(room[g])) for g in room.nonzero()[0].tolist()
-        }
+        add = model.problem.add_variable
+        on_group = {g: add(f"{name}_{g}", 0, int(room[g])) for g in room.nonzero()[0].tolist()}
         model.pools[key] = Pool(demand, on_group)
     return model.pools[key]
 
@@ -181,7 +180,7 @@ def _overflow(
     """Return the terms that pass the local quota and so become the parent's usage."""
     if spare <= 0:
         return more
-    above = pulp.LpVariable(name, 0)
+    above = model.problem.add_variable(name, 0)
     model.problem += _sum([(1, above), *((-factor, v) for factor, v in more)]) >= -spare / 1000
     return [(1.0, above)]
 
@@ -208,13 +207,13 @@ def _add_objective(model: Model, objective: Objective, standing: Standing) -> No
 def _log(model: Model, name: str, base: float, rising: Sequence[tuple[Option, float]]) -> Any:
     """Return a variable that is at most the logarithm, up to the tangents' error."""
     low = LOG_FLOOR + base
-    total = pulp.LpVariable(f"t_{name}", 0)
+    total = model.problem.add_variable(f"t_{name}", 0)
     terms = [(-each, option.replicas) for option, each in rising]
     model.problem += _sum([(1, total), *terms]) == 0
     most = sum(
         each * len(option.kind.jobs) * option.kind.job.replicas_max for option, each in rising
     )
-    value = pulp.LpVariable(f"log_{name}")
+    value = model.problem.add_variable(f"log_{name}")
     for tangent in tangents(low, low + most):
         line = _sum([(1, value), (-tangent.slope, total)])
         model.problem += line <= tangent.slope * low + tangent.intercept

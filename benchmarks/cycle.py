@@ -1,0 +1,95 @@
+"""One decision cycle on a synthetic cluster, beside a plain first-fit loop in the same process.
+
+python -m benchmarks.cycle --nodes 1000 --pending 2000 --policy rules --json
+"""
+
+import argparse
+import json
+import platform
+import resource
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.first_fit import first_fit
+from benchmarks.fleets import world
+from scheduler.core.plan import Start
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide.cycle import decide
+from scheduler.decide.objective import Objective
+from scheduler.decide.turns import Turns
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print one JSON object last."""
+    args = _arguments(argv)
+    snapshot = world(args.nodes, args.pending, args.seed)
+    result = measure(snapshot, Policy(strategy=args.policy, budget_s=args.budget))
+    result |= {"nodes": args.nodes, "pending": args.pending, "policy": args.policy}
+    result |= {"seed": args.seed, "budget_s": args.budget, "machine": _machine()}
+    peak_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    result["peak_rss_mib"] = round(peak_kib / 1024, 1)
+    print(json.dumps(result, indent=None if args.json else 2), flush=True)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks.cycle", description=__doc__)
+    parser.add_argument("--nodes", type=int, default=1000)
+    parser.add_argument("--pending", type=int, default=2000)
+    parser.add_argument("--policy", choices=["rules", "optimising"], default="rules")
+    parser.add_argument("--budget", type=float, default=2.0, help="seconds")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="on one line")
+    return parser.parse_args(argv)
+
+
+def measure(snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
+    """Return the figures of one cycle and of the baseline, valued by the same objective."""
+    objective = Objective(Turns(snapshot, policy, now_s=snapshot.now_s))
+    began_s = time.perf_counter()
+    baseline = first_fit(snapshot)
+    first_fit_s = time.perf_counter() - began_s
+    began_s = time.perf_counter()
+    plan = decide(
+        snapshot,
+        policy,
+        now_s=snapshot.now_s,
+        budget_s=policy.budget_s,
+        clock=time.perf_counter,
+    )
+    cycle_s = time.perf_counter() - began_s
+    solver = plan.solver
+    return _figures(objective, plan.starts, cycle_s) | {
+        "objective_rules": solver.objective_rules,
+        "gap_pct": None if solver.gap_frac is None else round(100 * solver.gap_frac, 3),
+        "status": solver.status,
+        "answered_by": solver.strategy,
+        "baseline": {"first_fit": _figures(objective, baseline, first_fit_s)},
+    }
+
+
+def _figures(objective: Objective, starts: Sequence[Start], cycle_s: float) -> dict[str, Any]:
+    placements = sum(len(start.replicas) for start in starts)
+    return {
+        "cycle_s": round(cycle_s, 4),
+        "placements": placements,
+        "placements_per_s": round(placements / cycle_s, 1),
+        "jobs_started": len(starts),
+        "objective": objective.value(objective.after(starts)),
+    }
+
+
+def _machine() -> dict[str, object]:
+    model = platform.processor() or platform.machine()
+    with open("/proc/cpuinfo", encoding="ascii", errors="replace") as cpuinfo:  # noqa: PTH123
+        names = [line.split(":")[1].strip() for line in cpuinfo if line.startswith("model name")]
+    return {
+        "cpu": names[0] if names else model,
+        "cores": len(names) or None,
+        "python": platform.python_version(),
+    }
+
+
+if __name__ == "__main__":
+    main()
