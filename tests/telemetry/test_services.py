@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 from uuid import UUID
 
@@ -645,8 +646,12 @@ def test_a_row_that_a_placement_holds_is_left_for_the_next_look(cluster: Cluster
 
 @pytest.mark.django_db(transaction=True)
 def test_partitions_made_twice_at_once_are_made_once() -> None:
+    start = Barrier(2)
+
     def make() -> tuple[str, ...]:
         try:
+            connection.ensure_connection()
+            start.wait(timeout=20)
             return services.samples_partition(day=NOW.date())
         finally:
             connection.close()

@@ -1,6 +1,8 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from functools import partial
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -399,35 +401,44 @@ def test_what_is_written_outside_a_service_names_nobody(boss: User, lab: Tenant)
 # Two at once.
 
 
+def _at_once(*acts: Callable[[], object]) -> list[object]:
+    """Return what each act gives, or the refusal that it raises; all begin at the same moment."""
+    start = Barrier(len(acts))
+
+    def run(act: Callable[[], object]) -> object:
+        try:
+            connection.ensure_connection()
+            start.wait(timeout=20)
+            return act()
+        except InvalidValueError as refused:
+            return refused
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return [done.result(timeout=20) for done in [pool.submit(run, act) for act in acts]]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_two_moves_at_once_never_make_a_ring(boss: User) -> None:
     one, two = factories.tenant("one"), factories.tenant("two")
-
-    def move(tenant: Tenant, parent: Tenant) -> str:
-        try:
-            services.tenant_move(actor=boss, tenant=tenant, parent=parent)
-        except InvalidValueError:
-            return "refused"
-        finally:
-            connection.close()
-        return "moved"
-
-    with ThreadPoolExecutor(2) as pool:
-        moves = [pool.submit(move, one, two), pool.submit(move, two, one)]
-        assert sorted(done.result(timeout=20) for done in moves) == ["moved", "refused"]
+    for _ in range(10):
+        answers = _at_once(
+            lambda: services.tenant_move(actor=boss, tenant=one, parent=two),
+            lambda: services.tenant_move(actor=boss, tenant=two, parent=one),
+        )
+        assert sorted(type(answer).__name__ for answer in answers) == [
+            "InvalidValueError",
+            "Tenant",
+        ]
+        Tenant.objects.update(parent=None)
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_settings_of_one_quota_at_once_leave_one_row(boss: User, lab: Tenant) -> None:
+def test_settings_of_one_quota_at_once_leave_one_row(boss: User, lab: Tenant) -> None:
     cluster = factories.cluster()
-
-    def own(nominal: int) -> None:
-        try:
-            _set(boss, lab, cluster, nominal=nominal)
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(4) as pool:
-        for done in [pool.submit(own, nominal) for nominal in range(8)]:
-            done.result(timeout=20)
-    assert Quota.objects.count() == 1
+    for _ in range(5):
+        answers = _at_once(*[partial(_set, boss, lab, cluster, nominal=n) for n in range(4)])
+        assert [type(answer) for answer in answers] == [Quota] * 4
+        assert Quota.objects.count() == 1
+        Quota.objects.all().delete()
