@@ -135,9 +135,7 @@ class SimulatedExecutor:
         """Move time on, and return what every attempt does at it; see Executor."""
         with self._alone():
             before = self._last()
-            now = Moment(now_s, self.clock(now_s))
-            if before is not None and now.sim_s < before.sim_s:
-                now = Moment(now_s, before.sim_s)  # a clock that steps back undoes nothing
+            now = self._now(before, now_s)
             found = [
                 self._observe_one(path, before or now, now)
                 for path in sorted((self.folder / "active").glob("*.json"))
@@ -184,6 +182,13 @@ class SimulatedExecutor:
         if _stamp_times(record, part, before, now) or asked:
             write_record(path, record, durable=False)
         return _observation(*parsed, part, record)
+
+    def _now(self, before: Moment | None, now_s: float) -> Moment:
+        """Count on from the last moment: no step back, and no jump when the scale changes."""
+        if before is None:
+            return Moment(now_s, self.clock(now_s))
+        passed_s = self.clock(now_s) - self.clock(before.real_s)
+        return Moment(now_s, before.sim_s + max(0.0, passed_s))
 
     def _last(self) -> Moment | None:
         with suppress(CorruptRecordError):

@@ -32,7 +32,7 @@ from scheduler.execute.base import (
 from scheduler.execute.local import procfs
 from scheduler.execute.local.environment import DEFAULT_PATH
 from scheduler.execute.local.exposure import interpreter_folders
-from scheduler.execute.local.launch import launch_supervisor
+from scheduler.execute.local.launch import ROOT, launch_supervisor
 from scheduler.execute.local.leftovers import end_leftovers, last_words
 from scheduler.execute.local.options import LOG_CAP_BYTES, parse_options
 from scheduler.execute.local.spec import (
@@ -134,7 +134,7 @@ class LocalExecutor:
         user = job_user(binding.uid, self.run_as)
         root = self.work or work_root(self.folder, user)
         work = prepare_work(root, binding.uid, user)
-        shown = (*self.shown, *interpreter_folders())
+        shown = (*self.shown, *interpreter_folders(), ROOT / "examples")
         return Spec(binding, work, user, self.log_cap_bytes, self.path, shown)
 
     def _folder(self, part: str, key: str) -> Path:

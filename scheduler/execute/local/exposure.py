@@ -41,7 +41,7 @@ def closed_folders(wanted: Iterable[Path]) -> Mapping[Path, tuple[Path, ...]]:
     found: dict[Path, tuple[Path, ...]] = {}
     for folder in sorted(set(wanted)):
         closed = _closed_above(folder)
-        if closed is None or closed == folder:
+        if closed is None or closed == folder or not folder.is_dir():
             continue
         inside = found.get(closed, ())
         if not any(folder.is_relative_to(other) for other in inside):

@@ -95,6 +95,24 @@ def test_a_clock_that_steps_back_undoes_nothing(tmp_path: Path) -> None:
     assert _only(executor, 500.0) == end
 
 
+def test_time_goes_on_after_a_step_back(tmp_path: Path) -> None:
+    executor = _built(tmp_path)
+    executor.bind(binding(uid=SOUND, expected_duration_s=10.0, time_limit_s=50.0))
+    executor.observe(now_s=1000.0)
+    executor.observe(now_s=500.0)
+    assert _only(executor, 520.0).phase is Phase.SUCCEEDED
+
+
+def test_another_scale_changes_the_pace_and_not_the_time(tmp_path: Path) -> None:
+    fast = _built(tmp_path, lambda real_s: real_s * 60.0)
+    fast.bind(binding(uid=SOUND, expected_duration_s=100.0, time_limit_s=500.0))
+    fast.observe(now_s=1000.0)
+    fast.observe(now_s=1001.0)
+    slow = _built(tmp_path)
+    assert _only(slow, 1030.0).phase is Phase.RUNNING
+    assert _only(slow, 1045.0).phase is Phase.SUCCEEDED
+
+
 def test_the_log_only_grows_and_says_that_it_is_simulated(tmp_path: Path) -> None:
     executor = _built(tmp_path)
     executor.bind(binding(uid=SOUND, expected_duration_s=100.0, time_limit_s=500.0))

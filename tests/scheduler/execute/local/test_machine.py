@@ -99,7 +99,7 @@ def test_closed_folders_are_told_with_what_lies_in_them(tmp_path: Path) -> None:
     closed.chmod(0o700)
     if not is_open(tmp_path):
         top = next(path for path in reversed(tool.parents) if not is_open(path))
-        assert dict(closed_folders([tool, inner])) == {top: (tool,)}
+        assert dict(closed_folders([tool, inner, closed / "missing"])) == {top: (tool,)}
         return
     assert dict(closed_folders([tool, inner, tmp_path, Path("/usr")])) == {closed: (tool,)}
     assert dict(closed_folders([closed])) == {}
