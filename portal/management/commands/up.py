@@ -18,6 +18,7 @@ from portal.embedded.supervisor import Program, Stopped, Supervisor
 
 START_S = 60.0
 PATIENCE_S = 60.0
+ASK_EVERY_S = 0.5
 
 
 class Command(BaseCommand):
@@ -69,10 +70,13 @@ class Command(BaseCommand):
     def _ready_line(self, setup: Setup) -> Callable[[], None]:
         """Return what prints `ready`, once, and before that says when it takes long."""
         begun_s, said = time.monotonic(), set[str]()
+        next_ask_s = begun_s
 
         def look() -> None:
-            if "ready" in said:
+            nonlocal next_ask_s
+            if "ready" in said or time.monotonic() < next_ask_s:
                 return
+            next_ask_s = time.monotonic() + ASK_EVERY_S
             if readiness.is_ready(setup.host, setup.port, name=_host_name()):
                 said.add("ready")
                 self._say(f"ready {setup.url}")
