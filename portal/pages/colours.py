@@ -83,7 +83,8 @@ TOKENS: Final[dict[str, Pair]] = {
     # Efficiency: one hue, light to dark (dark to light on a dark page).
     "scale-low": Pair("#e3edf9", "#172a45"),
     "scale-high": Pair("#0b4a94", "#8cc2ff"),
-    "scale-low-text": Pair("#1e3a5f", "#a9c7ea"),
+    "scale-low-text": Pair("#0b1d36", "#dbe9fb"),
+    "scale-mid-text": Pair("#0b1d36", "#06172c"),
     "scale-high-text": Pair("#ffffff", "#06172c"),
     # Temperature: 83 and 87 degrees, as the DCGM boards have it.
     "hot": Pair("#d97706", "#f59e0b"),

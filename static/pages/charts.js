@@ -1,6 +1,6 @@
 // Draws the figures that Python built. A figure names colours by token; the theme of the moment gives them a value.
 
-import { ago, local, say } from "./words.js";
+import { ago, local } from "./words.js";
 
 const TOKEN = /^var\((--k-[\w-]+)\)$/;
 const UTC = /^\d{4}-\d\d-\d\dT[\d:.]+(Z|\+00:00)$/;
@@ -49,9 +49,11 @@ export function draw(element, figure) {
   const { meta, ...layout } = figure.layout;
   drawn.set(element, figure);
   const style = getComputedStyle(document.documentElement);
-  const words = { ...resolve(layout, style), autosize: true };
+  const frame = { ...resolve(layout, style), autosize: true };
+  frame.font = { ...frame.font, family: getComputedStyle(document.body).fontFamily };
+  if (frame.height) element.style.height = `${frame.height}px`;
   note(element, meta);
-  return window.Plotly.react(element, resolve(figure.data, style), words, CONFIG);
+  return window.Plotly.react(element, resolve(figure.data, style), frame, CONFIG);
 }
 
 /**
@@ -95,5 +97,5 @@ document.addEventListener("kilter:theme", () => {
 });
 document.addEventListener("htmx:afterSettle", (event) => drawAll(event.target));
 
-if (!window.Plotly) throw new Error(say("plotly.js is not loaded before charts.js"));
+if (!window.Plotly) throw new Error("plotly.js must be loaded before charts.js");
 drawAll();

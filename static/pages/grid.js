@@ -35,8 +35,8 @@ function make(tag, className = "", text = null) {
 }
 
 const isIdle = (d) => d.allocated_milli > 0 && d.utilised_frac != null && d.utilised_frac < IDLE_FRAC;
-const isHealthy = (d) => d.health === "healthy";
-const isBlocked = (node) => node != null && node.state !== "ready";
+const isUnhealthy = (d) => d.health === "unhealthy" || d.health === "lost";
+const isBlocked = (d, node) => d.health === "unknown" || (node != null && node.state !== "ready");
 
 function holdersText(device) {
   return (device.holders ?? [])
@@ -48,10 +48,10 @@ function holdersText(device) {
 }
 
 function stateText(device, node) {
-  if (!isHealthy(device)) return say("grid_unhealthy");
+  if (isUnhealthy(device)) return say("grid_unhealthy");
   if (isIdle(device)) return say("grid_idle");
   if (device.allocated_milli > 0) return device.allocated_milli < 1000 ? `${say("grid_held")} ${percent(device.allocated_milli / 1000)}` : say("grid_held");
-  return isBlocked(node) ? say("grid_blocked") : say("grid_free");
+  return isBlocked(device, node) ? say("grid_blocked") : say("grid_free");
 }
 
 const facts = (device, node) => [
@@ -208,13 +208,14 @@ export function grid(card) {
     cell.style.setProperty("--value", shown ?? 0);
     cell.firstChild.data = value == null ? "–" : MODES[mode].text(device);
     cell.classList.toggle("has-no-data", value == null);
-    cell.classList.toggle("is-high", shown > 0.52 && !hot);
+    cell.classList.toggle("is-mid", shown > 0.48 && shown <= 0.66 && !hot);
+    cell.classList.toggle("is-high", shown > 0.66 && !hot);
     cell.classList.toggle("is-hot", hot && device.temperature_c < TOO_HOT_C);
     cell.classList.toggle("is-too-hot", hot && device.temperature_c >= TOO_HOT_C);
     cell.classList.toggle("is-held", device.allocated_milli > 0);
     cell.classList.toggle("is-idle", isIdle(device));
-    cell.classList.toggle("is-blocked", isBlocked(node));
-    cell.classList.toggle("is-unhealthy", !isHealthy(device));
+    cell.classList.toggle("is-blocked", isBlocked(device, node));
+    cell.classList.toggle("is-unhealthy", isUnhealthy(device));
     cell.dataset.held = device.allocated_milli;
     fillHeld(cell.lastChild, device);
     cell.setAttribute("aria-label", `${device.node} ${device.index}: ${facts(device, node).map((pair) => pair.join(" ")).join("; ")}`);

@@ -5,6 +5,7 @@ import { ago, duration, say } from "./words.js";
 const SILENCE_MS = 12_000; // the server ticks at least every 5 s
 const DRAW_MS = 1_000; // the page changes at most once a second
 const BACKOFF_MS = [500, 15_000];
+const SETTLED_MS = 10_000; // a connection that lived so long was a good one: the next retry is quick again
 
 /**
  * Keep a keyed state equal to the server's.
@@ -18,6 +19,7 @@ export function connect(path, { onSnapshot = () => {}, onDelta = () => {}, onSta
   let socket = null;
   let seq = null;
   let attempt = 0;
+  let since = null; // when this connection brought its snapshot
   let heard = performance.now();
   let fresh = null; // wall clock of the last message, for "updated 3 s ago"
   let state = "";
@@ -69,7 +71,7 @@ export function connect(path, { onSnapshot = () => {}, onDelta = () => {}, onSta
       rows.clear();
       for (const [key, row] of Object.entries(message.data)) rows.set(key, row);
       snapshotDue = true;
-      attempt = 0;
+      since ??= performance.now();
     },
     delta(message) {
       for (const [key, row] of Object.entries(message.changed ?? {})) {
@@ -96,6 +98,8 @@ export function connect(path, { onSnapshot = () => {}, onDelta = () => {}, onSta
 
   const retry = () => {
     drop();
+    if (since !== null && performance.now() - since > SETTLED_MS) attempt = 0;
+    since = null;
     become(fresh ? "stale" : "connecting");
     if (closed || retryTimer) return;
     const ceiling = Math.min(BACKOFF_MS[1], BACKOFF_MS[0] * 2 ** attempt++);
@@ -105,9 +109,8 @@ export function connect(path, { onSnapshot = () => {}, onDelta = () => {}, onSta
   const receive = (event) => {
     const message = JSON.parse(event.data);
     if (!Object.hasOwn(take, message.type)) return; // a kind that a newer server knows
-    // A tick repeats the last number, a delta takes the next; anything else means that something was missed.
-    const expected = message.type === "delta" ? seq + 1 : seq;
-    if (message.type !== "snapshot" && message.seq !== expected) return retry();
+    // Every message takes the next number; anything else means that one was missed.
+    if (message.type !== "snapshot" && message.seq !== seq + 1) return retry();
     seq = message.seq;
     heard = performance.now();
     fresh = Date.now();

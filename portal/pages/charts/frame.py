@@ -71,13 +71,13 @@ def name_axis(**more: Any) -> dict[str, Any]:
 
 
 def plain(name: str) -> str:
-    """Return a name that plotly shows as it is: it would read `<` as the start of its own markup."""
+    """Return a name that plotly shows as it is; it would read `<` as its own markup."""
     return name.replace("&", "&amp;").replace("<", "&lt;")
 
 
-def rows_height(count: int, *, row_px: int = 34, least_px: int = 150) -> int:
+def rows_height(count: int, *, row_px: int = 36, least_px: int = 190) -> int:
     """Return the height in pixels of a figure with one row per name."""
-    return max(least_px, 86 + row_px * count)
+    return max(least_px, 124 + row_px * count)
 
 
 def with_gaps(
@@ -111,7 +111,7 @@ def _frame() -> dict[str, Any]:
     return {
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"color": var("figure-text"), "size": 12, "family": "inherit"},
+        "font": {"color": var("figure-text"), "size": 12},
         "margin": {"l": 48, "r": 16, "t": 34, "b": 40, "pad": 2},
         "hovermode": "x unified",
         "hoverlabel": {"bgcolor": var("figure-paper"), "font": {"color": var("entitled")}},

@@ -48,7 +48,7 @@ def timeline_figure(spans: Sequence[StateSpan], labels: Labels, meta: Meta) -> F
         "xaxis": time_axis(showgrid=True),
         "yaxis": name_axis(),
         "hovermode": "closest",
-        "height": 108 + 38 * max(1, rows),
+        "height": 126 + 38 * max(1, rows),
     }
     return figure(traces, layout, meta)
 
