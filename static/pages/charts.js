@@ -56,6 +56,13 @@ export function draw(element, figure) {
   return window.Plotly.react(element, resolve(figure.data, style), frame, CONFIG);
 }
 
+/** Return whether `at` is further from the last point than 2.5 usual steps, and than half a minute. */
+function isGap(xs, at) {
+  if (xs.length < 2) return false;
+  const [before, last] = xs.slice(-2).map((x) => Date.parse(x));
+  return Date.parse(at) - last > Math.max(30_000, 2.5 * (last - before));
+}
+
 /**
  * Append points to a drawn time series and forget those that leave its window.
  *
@@ -70,6 +77,10 @@ export function extend(element, at, values, keep = 720) {
   for (const trace of figure.data) {
     const key = trace.meta?.key ?? trace.name;
     if (!(key in values) || trace.x.at(-1) === at) continue;
+    if (isGap(trace.x, at)) {
+      trace.x.push(at);
+      trace.y.push(null); // the line breaks where nothing was heard
+    }
     trace.x.push(at);
     trace.y.push(values[key]);
     if (trace.x.length > keep) {
