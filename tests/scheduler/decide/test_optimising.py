@@ -1,0 +1,110 @@
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide import cycle
+from scheduler.decide.strategies.optimising import solver
+from scheduler.decide.strategies.optimising.tangents import error_bound, tangents
+from tests.builders import NOW_S, FleetBuilder, job, world
+
+OPTIMISING = Policy(strategy="optimising")
+
+
+def plan_of(snapshot: Snapshot, *, budget_s: float = 5.0) -> Plan:
+    return cycle.decide(snapshot, OPTIMISING, now_s=NOW_S, budget_s=budget_s)
+
+
+def two_kinds() -> FleetBuilder:
+    fleet = FleetBuilder().flavor("fast", cu=900.0).flavor("slow", cu=100.0)
+    return fleet.node("n1", devices=1, flavor="fast").node("n2", devices=1, flavor="slow")
+
+
+def contested() -> Snapshot:
+    """The rules give the picky-less job the fast device, so the picky one is left out."""
+    first = job("any", devices=1, flavors=["fast", "slow"], submitted_s=NOW_S - 10)
+    return world(two_kinds(), [first, job("picky", devices=1, flavors=["fast"])])
+
+
+def test_the_error_of_the_tangents_is_what_the_formula_says() -> None:
+    """Ratio 1.25: m = 1.25 * 0.22314 / 0.25 = 1.11572; 1.11572 - 1 - ln 1.11572 = 0.00622."""
+    assert error_bound(1.25) == pytest.approx(0.00622, abs=5e-6)
+
+
+def test_the_envelope_lies_on_or_above_the_logarithm_and_within_the_bound() -> None:
+    lines = tangents(0.01, 1.0, 1.15)
+    x = np.linspace(0.01, 1.0, 5001)
+    envelope = np.min([line.slope * x + line.intercept for line in lines], axis=0)
+    gap = envelope - np.log(x)
+    assert gap.min() > -1e-12
+    assert gap.max() <= error_bound(1.15) + 1e-12
+    assert gap.max() > error_bound(1.15) / 2
+
+
+def test_one_point_has_one_tangent() -> None:
+    (line,) = tangents(0.5, 0.5)
+    assert line.slope == 2.0
+    assert line.intercept == pytest.approx(math.log(0.5) - 1)
+
+
+def test_both_jobs_start_where_the_rules_start_one() -> None:
+    plan = plan_of(contested())
+    assert {start.uid: start.flavor for start in plan.starts} == {"any": "slow", "picky": "fast"}
+    assert plan.solver.strategy == "optimising"
+    assert plan.solver.status == "optimal"
+    assert plan.solver.objective > plan.solver.objective_rules
+    assert plan.solver.gap_frac == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_fleet_without_contention_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "solve", None)
+    plan = plan_of(world(FleetBuilder().node("n1", devices=4), [job("a", devices=2)]))
+    assert [start.uid for start in plan.starts] == ["a"]
+    assert plan.solver.status == "not_needed"
+
+
+def test_without_time_the_rules_answer_and_it_is_said_so() -> None:
+    plan = plan_of(contested(), budget_s=0.0)
+    assert [start.uid for start in plan.starts] == ["any"]
+    assert (plan.solver.strategy, plan.solver.asked) == ("rules", "optimising")
+    assert plan.solver.status == "timeout"
+
+
+def test_a_strategy_that_raises_is_replaced_by_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> Plan:
+        msg = "solver crashed"
+        raise RuntimeError(msg)
+
+    real = cycle.load
+    monkeypatch.setattr(cycle, "load", lambda key: broken if key == "optimising" else real(key))
+    plan = plan_of(contested())
+    assert [start.uid for start in plan.starts] == ["any"]
+    assert (plan.solver.status, plan.solver.asked) == ("error", "optimising")
+    assert plan.solver.note == "RuntimeError: solver crashed"
+
+
+def test_a_plan_that_breaks_an_invariant_is_replaced_by_the_rules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real = cycle.load
+
+    def forgetful(*args: object, **options: object) -> Plan:
+        plan = real("optimising")(*args, **options)
+        return replace(plan, starts=())
+
+    monkeypatch.setattr(cycle, "load", lambda key: forgetful if key == "optimising" else real(key))
+    plan = plan_of(contested())
+    assert plan.solver.status == "error"
+    assert "is answered 0 times" in plan.solver.note
+
+
+def test_a_lower_class_never_takes_what_a_higher_class_could_use() -> None:
+    """One device; the higher job is alone worth less than two small lower ones."""
+    jobs = [job("high", devices=2, priority=1)]
+    jobs += [job(f"low{i}", devices=1, submitted_s=NOW_S - 99) for i in range(2)]
+    plan = plan_of(world(FleetBuilder().node("n1", devices=2), jobs))
+    assert [start.uid for start in plan.starts] == ["high"]
