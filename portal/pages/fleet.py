@@ -6,10 +6,10 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from portal.pages import clock
 from portal.pages.charts.frame import FigureDict, Meta
 from portal.pages.charts.utilisation import UtilisationRow, utilisation_figure
 from portal.pages.shell import Shell
@@ -40,7 +40,7 @@ def fleet_index(request: SignedInRequest) -> HttpResponse:
 def fleet(request: SignedInRequest, slug: str) -> HttpResponse:
     """Show one cluster; with `span` in the address and asked by htmx, its chart alone."""
     cluster = cluster_or_404(request, slug)
-    now = timezone.now()  # noqa: TID251 - the outermost layer
+    now = clock.now()
     span = request.GET.get("span", "1h")
     span = span if span in SPANS else "1h"
     context: dict[str, Any] = {

@@ -6,9 +6,9 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from portal.pages import clock
 from portal.pages.quota_bars import QuotaLine, flavor_label, tenant_lines
 from portal.pages.signed_in import SignedInRequest
 from portal.pages.waiting import waiting
@@ -31,7 +31,7 @@ WHOLE_MILLI = 1000
 @require_safe
 def home(request: SignedInRequest) -> HttpResponse:
     """Show the viewer's own part of everything."""
-    now = timezone.now()  # noqa: TID251 - the outermost layer
+    now = clock.now()
     mine = job_list(viewer=request.user).filter(owner_id=request.user.pk)
     open_jobs = list(mine.exclude(state__in=FINAL_STATES)[:OPEN_SHOWN])
     tenants = list(tenants_submittable(viewer=request.user).order_by("slug"))

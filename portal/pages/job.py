@@ -10,11 +10,11 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from portal import reasons
+from portal.pages import clock
 from portal.pages.job_charts import job_figure
 from portal.pages.quota_bars import flavor_label
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
@@ -36,7 +36,7 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
     """Show one job."""
     job = job_or_404(request, uid)
     request.cluster_on_page = job.cluster
-    now = timezone.now()  # noqa: TID251 - the outermost layer
+    now = clock.now()
     placements = list(job_placements(viewer=request.user, job=job).prefetch_related("ledger"))
     context = {
         "job": job,
@@ -63,7 +63,7 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
 def cancel(request: SignedInRequest, uid: UUID) -> HttpResponse:
     """Cancel a job."""
     job = job_or_404(request, uid)
-    now = timezone.now()  # noqa: TID251 - the outermost layer
+    now = clock.now()
     try:
         job_cancel(actor=request.user, job=job, now=now)
     except DomainError as error:
@@ -77,7 +77,7 @@ def cancel(request: SignedInRequest, uid: UUID) -> HttpResponse:
 def resubmit(request: SignedInRequest, uid: UUID) -> HttpResponse:
     """Submit the same again."""
     job = job_or_404(request, uid)
-    now = timezone.now()  # noqa: TID251 - the outermost layer
+    now = clock.now()
     try:
         again, _new = job_ask(actor=request.user, data=job_as_data(job), now=now, resubmit_of=job)
     except JobRefusedError as never:

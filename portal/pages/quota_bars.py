@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from portal.pages.bars import Bar
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import Snapshot
-from scheduler.decide.standing import QuotaStanding, quota_ledger, standing
+from scheduler.decide.standing import QuotaStanding, charges_of, quota_ledger, standing
 from telemetry.flavors import BY_SLUG
 
 
@@ -87,3 +87,16 @@ def owned_with_below(snapshot: Snapshot) -> Mapping[str, Mapping[str, int]]:
             for flavor, milli in mine.items():
                 above[flavor] = above.get(flavor, 0) + milli
     return total
+
+
+def own_use(snapshot: Snapshot) -> dict[tuple[str, str], int]:
+    """Return (tenant, flavor) -> thousandths that the tenant's own jobs hold."""
+    names = [flavor.name for flavor in snapshot.fleet.flavors]
+    found: dict[tuple[str, str], int] = {}
+    for job in snapshot.running:
+        devices = [device for replica in job.replicas for device in replica.devices]
+        flavor = names[int(snapshot.fleet.device_flavor[devices[0]])] if devices else ""
+        for charge in charges_of(job.spec, len(job.replicas), flavor):
+            key = (job.spec.tenant, charge.flavor)
+            found[key] = found.get(key, 0) + charge.amount
+    return found

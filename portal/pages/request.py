@@ -8,10 +8,10 @@ from django.contrib import messages
 from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from portal.pages import clock
 from portal.pages.forms.request import JobRequestForm, as_typed
 from portal.pages.quota_bars import flavor_label, quota_line
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
@@ -35,7 +35,7 @@ def job_new(request: SignedInRequest) -> HttpResponse:
     form = _form(request, request.POST)
     refusal: Estimate | None = None
     if form.is_valid():
-        now = timezone.now()  # noqa: TID251 - the outermost layer
+        now = clock.now()
         try:
             job, _new = job_ask(actor=request.user, data=form.asked(), now=now, text=True)
         except InvalidValueError as wrong:
@@ -55,7 +55,7 @@ def job_estimate(request: SignedInRequest) -> HttpResponse:
     """Answer what would become of the form as it stands; nothing is written."""
     form = _form(request, request.POST)
     if form.is_valid():
-        now = timezone.now()  # noqa: TID251 - the outermost layer
+        now = clock.now()
         try:
             _request, estimate = job_dry_run(
                 actor=request.user, data=_guessed(form.asked()), now=now, text=True

@@ -7,8 +7,8 @@ from functools import cache, cached_property
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
-from django.utils import timezone
 
+from portal.pages import clock
 from scheduler.services.validation import DEFAULT_CLUSTER
 from telemetry.models import Cluster
 from telemetry.selectors import fleet as telemetry
@@ -70,7 +70,7 @@ class Shell:
     @property
     def now(self) -> datetime:
         """The time of this page."""
-        return timezone.now()  # noqa: TID251 - the outermost layer
+        return clock.now()
 
     @property
     def version(self) -> str:

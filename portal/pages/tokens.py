@@ -3,12 +3,12 @@
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts.tokens import token_create, token_list, token_revoke
+from portal.pages import clock
 from portal.pages.forms.tokens import TokenForm
 from portal.pages.signed_in import SignedInRequest
 
@@ -26,7 +26,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
         "form": form,
         "made": made,
         "tokens": list(token_list(user=request.user)),
-        "now": timezone.now(),  # noqa: TID251 - the outermost layer
+        "now": clock.now(),
     }
     return render(request, "pages/tokens.html", context, status=422 if form.errors else 200)
 

@@ -2,7 +2,21 @@
 
 from django.urls import path
 
-from portal.pages import fairness, fleet, home, job, jobs, request, tokens
+from portal.pages import (
+    clusters,
+    fairness,
+    fleet,
+    home,
+    job,
+    jobs,
+    nodes,
+    quotas,
+    request,
+    tenant,
+    tenants,
+    tokens,
+    usage,
+)
 
 app_name = "pages"
 urlpatterns = [
@@ -17,6 +31,37 @@ urlpatterns = [
     path("fleet/<slug:slug>/", fleet.fleet, name="fleet"),
     path("fairness/", fairness.fairness_index, name="fairness-index"),
     path("fairness/<slug:slug>/", fairness.fairness, name="fairness"),
+    path("usage/", usage.usage, name="usage"),
+    path("usage/csv/", usage.usage_csv, name="usage-csv"),
+    path("admin/tenants/", tenants.tenants, name="admin-tenants"),
+    path("admin/tenants/<slug:slug>/", tenant.tenant, name="admin-tenant"),
+    path("admin/tenants/<slug:slug>/update/", tenant.update, name="admin-tenant-update"),
+    path("admin/tenants/<slug:slug>/move/", tenant.move, name="admin-tenant-move"),
+    path("admin/tenants/<slug:slug>/delete/", tenant.delete, name="admin-tenant-delete"),
+    path("admin/tenants/<slug:slug>/members/", tenant.member_set, name="admin-member-set"),
+    path(
+        "admin/tenants/<slug:slug>/members/<str:username>/remove/",
+        tenant.member_remove,
+        name="admin-member-remove",
+    ),
+    path("admin/tenants/<slug:slug>/people/", tenant.person_new, name="admin-person-new"),
+    path("admin/quotas/", quotas.quotas, name="admin-quotas"),
+    path("admin/quotas/<int:pk>/remove/", quotas.quota_remove, name="admin-quota-remove"),
+    path(
+        "admin/quotas/<slug:slug>/<slug:tenant>/<str:flavor>/edit/",
+        quotas.quota_edit,
+        name="admin-quota-edit",
+    ),
+    path(
+        "admin/quotas/<slug:slug>/<slug:tenant>/<str:flavor>/save/",
+        quotas.quota_save,
+        name="admin-quota-save",
+    ),
+    path("admin/nodes/", nodes.nodes, name="admin-nodes"),
+    path(
+        "admin/nodes/<slug:slug>/<str:name>/<slug:action>/", nodes.node_act, name="admin-node-act"
+    ),
+    path("admin/clusters/", clusters.clusters, name="admin-clusters"),
     path("me/tokens/", tokens.tokens, name="tokens"),
     path("me/tokens/<str:key>/revoke/", tokens.revoke, name="token-revoke"),
 ]

@@ -1,0 +1,70 @@
+"""How each cluster decides, and what its last cycles did; for those who run the portal."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from portal.pages import clock
+from portal.pages.forms.clusters import PolicyForm
+from portal.pages.shell import Shell
+from portal.pages.signed_in import (
+    SignedInRequest,
+    cluster_or_404,
+    refused,
+    require_platform_admin,
+)
+from scheduler.selectors.fairness import cycle_list
+from scheduler.services.policy import policy_update
+from scheduler.snapshots import policy_of
+from telemetry.models import Cluster
+from telemetry.selectors import cluster_list
+from tenants.errors import DomainError, InvalidValueError
+
+CYCLES_SHOWN = 30
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def clusters(request: SignedInRequest) -> HttpResponse:
+    """Show one cluster's policy and cycles; change the policy."""
+    require_platform_admin(request)
+    slug = request.GET.get("cluster") or Shell(request).cluster
+    if not slug:
+        return render(request, "pages/fleet_none.html")
+    cluster = cluster_or_404(request, slug)
+    form = PolicyForm(request.POST or None, initial=_initial(cluster))
+    if request.method == "POST" and form.is_valid() and _change(request, cluster, form):
+        messages.success(request, _("Saved; the next cycle obeys."))
+        return redirect(f"{request.path}?cluster={cluster.slug}")
+    context: dict[str, Any] = {
+        "cluster": cluster,
+        "clusters": list(cluster_list()),
+        "cycles": list(cycle_list(cluster=cluster)[:CYCLES_SHOWN]),
+        "form": form,
+        "now": clock.now(),
+    }
+    return render(request, "pages/clusters.html", context, status=422 if form.errors else 200)
+
+
+def _initial(cluster: Cluster) -> dict[str, Any]:
+    policy = policy_of(cluster)
+    return {
+        "strategy": policy.strategy,
+        "budget_s": policy.budget_s,
+        "placement": policy.placement,
+    }
+
+
+def _change(request: SignedInRequest, cluster: Cluster, form: PolicyForm) -> bool:
+    try:
+        policy_update(actor=request.user, cluster=cluster, **form.cleaned_data)
+    except InvalidValueError as wrong:
+        form.add_refusals(wrong.fields)
+        return False
+    except DomainError as error:
+        refused(request, error)
+        return False
+    return True
