@@ -17,6 +17,7 @@ WORKER_BEAT_KEY = "worker-at"
 WORKER_BEAT_KEEP_S = 60
 
 app = Celery("kilter")
+app.set_default()  # of every thread: a request's thread has no current application of its own
 app.conf.update(
     broker_url=settings.CELERY_BROKER_URL,
     task_ignore_result=True,
