@@ -5,8 +5,7 @@ from collections import Counter
 from datetime import datetime
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.db import transaction
 
 from scheduler.core.resources import CPU_FLAVOR
@@ -45,7 +44,7 @@ def bootstrap(*, demo: bool, now: datetime) -> str | None:
     """
     priority_classes_ensure()
     password = _first_admin()
-    admin = get_user_model().objects.filter(is_superuser=True).order_by("pk").first()
+    admin = User.objects.filter(is_superuser=True).order_by("pk").first()
     telemetry.samples_partition(day=now.date())
     _this_machine(now)
     if admin is not None:
@@ -58,11 +57,10 @@ def bootstrap(*, demo: bool, now: datetime) -> str | None:
 
 
 def _first_admin() -> str | None:
-    users = get_user_model()
-    if users.objects.filter(is_superuser=True).exists():
+    if User.objects.filter(is_superuser=True).exists():
         return None
     password = secrets.token_urlsafe(PASSWORD_BYTES)
-    users.objects.create_superuser(username=ADMIN, email="", password=password)
+    User.objects.create_superuser(username=ADMIN, email="", password=password)
     return password
 
 
@@ -79,12 +77,12 @@ def _this_machine(now: datetime) -> None:
         telemetry.sample_cluster(cluster=cluster, now=now)
 
 
-def _root_tenant(admin: AbstractUser) -> None:
+def _root_tenant(admin: User) -> None:
     if not Tenant.objects.exists():
         tenants.tenant_create(actor=admin, slug=ROOT_TENANT, name="Organisation")
 
 
-def _demo(admin: AbstractUser, now: datetime) -> None:
+def _demo(admin: User, now: datetime) -> None:
     cluster, new = Cluster.objects.get_or_create(
         slug=DEMO_CLUSTER,
         defaults={
@@ -103,13 +101,11 @@ def _demo(admin: AbstractUser, now: datetime) -> None:
             _demo_tenants(admin, cluster)
 
 
-def _demo_tenants(admin: AbstractUser, cluster: Cluster) -> None:
+def _demo_tenants(admin: User, cluster: Cluster) -> None:
     root = Tenant.objects.filter(parent=None).order_by("pk").first()
-    owner, _new = get_user_model().objects.get_or_create(
-        username=DEMO_OWNER, defaults={"is_active": True}
-    )
-    owner.set_unusable_password()  # nobody signs in as the demo
-    owner.save(update_fields=["password"])
+    owner = User.objects.filter(username=DEMO_OWNER).first()
+    if owner is None:  # without a password: nobody signs in as the demo
+        owner = User.objects.create_user(DEMO_OWNER)
     capacity = _capacity(cluster)
     owned: Counter[str] = Counter()
     for slug, name, weight, part in DEMO_TENANTS:
@@ -126,9 +122,7 @@ def _demo_tenants(admin: AbstractUser, cluster: Cluster) -> None:
             _quota(admin, root, cluster, flavor, total - owned[flavor])
 
 
-def _quota(
-    admin: AbstractUser, tenant: Tenant, cluster: Cluster, flavor: str, nominal: int
-) -> None:
+def _quota(admin: User, tenant: Tenant, cluster: Cluster, flavor: str, nominal: int) -> None:
     if not Quota.objects.filter(tenant=tenant, cluster=cluster, flavor=flavor).exists():
         tenants.quota_set(
             actor=admin, tenant=tenant, cluster=cluster, flavor=flavor, nominal=nominal

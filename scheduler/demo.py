@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 
 from scheduler.choices import JobKind, JobState
 from scheduler.models import Job, PriorityClass
@@ -20,6 +20,9 @@ from tenants.models import Membership, Tenant
 TICK_S = 5
 QUEUE_MOST = 12
 """No more arrive while so many wait: a demo shows a queue, not an avalanche."""
+
+LEAST_WEIGHT = 0.01
+"""Of a tenant with weight 0: it asks, though rarely."""
 
 DEMO_OWNER = "demo"
 
@@ -64,13 +67,14 @@ def arrive(*, cluster: Cluster, now: datetime) -> Job | None:
     if Job.objects.filter(cluster=cluster, state=JobState.QUEUED).count() >= QUEUE_MOST:
         return None
     owner, tenants = _owner_and_tenants()
-    if owner is None or not tenants:
+    classes = list(PriorityClass.objects.order_by("value", "slug"))
+    if owner is None or not tenants or not classes:
         return None
-    weights = [tenant.fair_weight for tenant in tenants]
+    weights = [tenant.fair_weight or LEAST_WEIGHT for tenant in tenants]
     tenant = draw.choices(tenants, weights)[0]
     job, _new = job_submit(
         actor=owner,
-        request=_request(draw, tick, cluster, tenant),
+        request=_request(draw, tick, cluster, tenant, classes),
         now=now,
         pending={"code": "pending_evaluation"},
         idempotency_key=f"demo/{cluster.slug}/{tick}",
@@ -79,7 +83,7 @@ def arrive(*, cluster: Cluster, now: datetime) -> Job | None:
     return job
 
 
-def _owner_and_tenants() -> tuple[AbstractUser | None, list[Tenant]]:
+def _owner_and_tenants() -> tuple[User | None, list[Tenant]]:
     rows = list(
         Membership.objects.filter(user__username=DEMO_OWNER)
         .select_related("user", "tenant")
@@ -88,9 +92,10 @@ def _owner_and_tenants() -> tuple[AbstractUser | None, list[Tenant]]:
     return (rows[0].user if rows else None), [row.tenant for row in rows]
 
 
-def _request(draw: Random, tick: int, cluster: Cluster, tenant: Tenant) -> JobRequest:
+def _request(
+    draw: Random, tick: int, cluster: Cluster, tenant: Tenant, classes: list[PriorityClass]
+) -> JobRequest:
     shape = draw.choices(SHAPES, [shape.chance for shape in SHAPES])[0]
-    classes = list(PriorityClass.objects.order_by("value", "slug"))
     return JobRequest(
         name=f"{shape.name}-{tick % 10_000:04d}",
         tenant=tenant,

@@ -1,26 +1,44 @@
 """One scheduler per cluster at a time: a PostgreSQL advisory lock.
 
-It belongs to the database connection, so a worker that dies frees it, and two workers are safe.
+It belongs to the database connection that does the work, so a worker that dies frees it, and a
+worker that has lost the connection can't write any more either.
 """
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import OperationalError, connection
+from django.db import Error, OperationalError, connection, transaction
+
+logger = logging.getLogger(__name__)
 
 NAMESPACE = 0x4B49  # "KI": keeps our keys apart from those of others in the same database
+LOCK_NOT_AVAILABLE = "55P03"
 
 
 @contextmanager
 def cluster_lock(cluster_id: int, *, wait_s: float) -> Iterator[bool]:
-    """Hold the lock of a cluster's scheduler; yields False where somebody else kept it."""
-    held = _lock(cluster_id, wait_s)
+    """Hold the lock of a cluster's scheduler; yields False where somebody else kept it.
+
+    Whatever happens, no connection goes back to the pool with the lock on it: where it can't be
+    given back in order, the connection is closed, and PostgreSQL frees it.
+    """
+    connection.ensure_connection()
+    session = connection.connection
+    clean = False
     try:
-        yield held
+        held = _lock(cluster_id, wait_s)
+        clean = not held
+        try:
+            yield held
+        finally:
+            if held:
+                clean = connection.connection is session and _unlocked(cluster_id)
     finally:
-        if held:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [NAMESPACE, cluster_id])
+        if not clean:
+            session.close()
+            if not connection.in_atomic_block:
+                connection.close()  # the next query takes another one from the pool
 
 
 def _lock(cluster_id: int, wait_s: float) -> bool:
@@ -28,15 +46,24 @@ def _lock(cluster_id: int, wait_s: float) -> bool:
         if wait_s <= 0:
             cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [NAMESPACE, cluster_id])
             return bool(cursor.fetchone()[0])
-        cursor.execute(
-            "SELECT set_config('lock_timeout', %s, false)", [f"{round(wait_s * 1000)}ms"]
-        )
+        wait_ms = max(1, round(wait_s * 1000))  # 0 would wait for ever
         try:
-            cursor.execute("SELECT pg_advisory_lock(%s, %s)", [NAMESPACE, cluster_id])
+            with transaction.atomic():  # the time-out ends with it; the lock is the session's
+                cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{wait_ms}ms"])
+                cursor.execute("SELECT pg_advisory_lock(%s, %s)", [NAMESPACE, cluster_id])
         except OperationalError as error:
-            if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+            if getattr(error.__cause__, "sqlstate", "") != LOCK_NOT_AVAILABLE:
                 raise
             return False
-        finally:
-            cursor.execute("SELECT set_config('lock_timeout', '0', false)")
         return True
+
+
+def _unlocked(cluster_id: int) -> bool:
+    """Give the lock back; False where that could not be done."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [NAMESPACE, cluster_id])
+            return bool(cursor.fetchone()[0])
+    except Error:
+        logger.warning("lock not given back, connection closed cluster_id=%s", cluster_id)
+        return False

@@ -8,16 +8,19 @@ from time import perf_counter
 
 from django.core.cache import cache
 
-from scheduler import snapshots
+from scheduler import events, snapshots
 from scheduler.core.errors import InvalidSnapshotError
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
-from scheduler.events import wake_key
 from scheduler.execute.base import Executor
 from scheduler.feedback.dispatch import dispatch
 from scheduler.feedback.reconcile import Reconciled, reconcile
 from scheduler.locks import cluster_lock
 from scheduler.models import Cycle
-from scheduler.services.plans import plan_commit
+from scheduler.services.plans import Committed, cycle_timed, plan_commit
+from scheduler.snapshots import Frozen
 from telemetry.models import Cluster
 
 logger = logging.getLogger(__name__)
@@ -68,48 +71,40 @@ def run_cycle(
         clock: tells the time; read once, when the lock is held.
         woken: something changed, so it is worth waiting for another cycle to end.
     """
-    with cluster_lock(cluster.pk, wait_s=WAIT_FOR_LOCK_S if woken else 0) as held:
+    wait_s = WAIT_FOR_LOCK_S if woken else 0
+    with events.burst() as news, cluster_lock(cluster.pk, wait_s=wait_s) as held:
         if not held:
             return CycleReport(ran=False)
         now = clock()
-        cache.delete(wake_key(cluster.slug))  # what changes from here on wakes the next cycle
         watch = Stopwatch()
-        seen = observe(cluster, ports, now=now)  # 1 observe what the last plans became
+        seen = _observe(cluster, ports, now)  # 1 observe what the last plans became
         watch.lap("observe")
+        cache.delete(events.wake_key(cluster.slug))  # what changes from here on ...
+        news.wakes.discard(cluster.slug)  # ... calls for the next cycle, the rest for this one
         frozen = snapshots.take(cluster=cluster, now=now)  # 2 freeze
         policy = snapshots.policy_of(cluster)
         watch.lap("snapshot")
-        try:
-            plan = cycle.decide(  # 3 decide
-                frozen.snapshot,
-                policy,
-                now_s=now.timestamp(),
-                budget_s=policy.budget_s,
-                clock=perf_counter,
-            )
-        except InvalidSnapshotError:
-            logger.exception("snapshot refused cluster=%s", cluster.slug)
-            return CycleReport(ran=True, reconciled=seen)
+        plan = _decide(frozen.snapshot, policy, now)  # 3 decide
         watch.lap("decide")
-        started: tuple[str, ...] = ()
-        if plan.starts or plan.pending or _record_is_due(cluster, now):
-            committed = plan_commit(  # 4 commit holds, states and intents
-                cluster=cluster,
-                plan=plan,
-                fleet=frozen.snapshot.fleet,
-                keys=frozen.keys,
-                now=now,
-                timings=watch.steps,
-            )
-            started = committed.started
-            for uid, why in committed.lost.items():
-                logger.warning("start lost cluster=%s job=%s why=%s", cluster.slug, uid, why)
+        if plan is None:
+            return CycleReport(ran=True, reconciled=seen)
+        done = _commit(cluster, plan, frozen, now)  # 4 commit holds, states and intents
+        watch.lap("commit")
         dispatch(cluster=cluster, executor=ports.executor, now=now)  # 5 tell the executor
+        watch.lap("dispatch")
+        if done is not None:
+            cycle_timed(cycle=done.cycle, timings=watch.steps)
         cache.set(beat_key(cluster.slug), now.timestamp(), timeout=None)
-        return CycleReport(ran=True, reconciled=seen, started=started)
+        return CycleReport(ran=True, reconciled=seen, started=done.started if done else ())
 
 
-def observe(cluster: Cluster, ports: Ports, *, now: datetime) -> Reconciled:
+def look(cluster: Cluster, ports: Ports, *, clock: Callable[[], datetime]) -> Reconciled | None:
+    """Do what step 1 of a cycle does, between cycles; None where another scheduler is at it."""
+    with events.burst(), cluster_lock(cluster.pk, wait_s=0) as held:
+        return _observe(cluster, ports, clock()) if held else None
+
+
+def _observe(cluster: Cluster, ports: Ports, now: datetime) -> Reconciled:
     """Carry out what is still to do, and bring jobs in line with what runs."""
     dispatch(cluster=cluster, executor=ports.executor, now=now)
     return reconcile(
@@ -120,11 +115,40 @@ def observe(cluster: Cluster, ports: Ports, *, now: datetime) -> Reconciled:
     )
 
 
+def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan | None:
+    """Return the plan; None where the snapshot contradicts itself, so that nothing is decided."""
+    try:
+        return cycle.decide(
+            snapshot,
+            policy,
+            now_s=now.timestamp(),
+            budget_s=policy.budget_s,
+            clock=perf_counter,
+        )
+    except InvalidSnapshotError:
+        logger.exception("snapshot refused cluster=%s", snapshot.cluster)
+        return None
+
+
+def _commit(cluster: Cluster, plan: Plan, frozen: Frozen, now: datetime) -> Committed | None:
+    """Write what the plan says, where it says anything or nothing was said for a while."""
+    if not (plan.starts or plan.pending or _record_is_due(cluster, now)):
+        return None
+    done = plan_commit(
+        cluster=cluster, plan=plan, fleet=frozen.snapshot.fleet, keys=frozen.keys, now=now
+    )
+    for uid, why in done.lost.items():
+        logger.warning("start lost cluster=%s job=%s why=%s", cluster.slug, uid, why)
+    return done
+
+
 def beat_key(cluster_slug: str) -> str:
     """Return the cache key of the time of the last cycle."""
     return f"cycle-at:{cluster_slug}"
 
 
 def _record_is_due(cluster: Cluster, now: datetime) -> bool:
-    last = Cycle.objects.filter(cluster=cluster).order_by("-at").values_list("at", flat=True)[:1]
-    return not last or (now - last[0]).total_seconds() >= IDLE_RECORD_S
+    last = (
+        Cycle.objects.filter(cluster=cluster).order_by("-pk").values_list("at", flat=True).first()
+    )
+    return last is None or abs((now - last).total_seconds()) >= IDLE_RECORD_S

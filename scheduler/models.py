@@ -242,7 +242,8 @@ class DeviceHold(models.Model):
                 name="device_hold_amounts",
             ),
             models.CheckConstraint(
-                condition=Q(exclusive=True, gpu_milli=1000) | Q(exclusive=False, gpu_milli__lt=1000),
+                condition=Q(exclusive=True, gpu_milli=1000)
+                | Q(exclusive=False, gpu_milli__lt=1000),
                 name="device_hold_exclusive_is_whole",
             ),
         ]

@@ -1,12 +1,16 @@
 """Database -> Snapshot: the frozen world of one decision, in a fixed number of queries."""
 
+import logging
+import math
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple, TypeVar
 
 import numpy as np
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import F, Prefetch
 
 from scheduler.choices import FINAL_STATES, JobState
@@ -14,8 +18,8 @@ from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import (
     BoolArray,
-    Fleet,
     FlavorSpec,
+    Fleet,
     IntArray,
     JobSpec,
     QuotaLine,
@@ -24,15 +28,21 @@ from scheduler.core.snapshot import (
     Snapshot,
     TenantNode,
 )
+from scheduler.decide.cycle import RULES
+from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.models import Job, Placement, ReplicaHold, SchedulingPolicy
 from scheduler.services.plans import FleetKeys
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Quota, Tenant
 
+logger = logging.getLogger(__name__)
+
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
 ERROR_SAMPLE_COUNT = 200
 PENDING_LIMIT = 20_000
+HEAVY = ("command", "env", "image", "message", "pending")
+"""Columns of a job that no decision looks at, and that may be large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,22 +53,58 @@ class Frozen:
     keys: FleetKeys
 
 
+WeightsT = TypeVar("WeightsT", PriorityWeights, ObjectiveWeights)
+
+
 def policy_of(cluster: Cluster) -> Policy:
     """Return how decisions are made on a cluster."""
     row = SchedulingPolicy.objects.filter(cluster=cluster).first() or SchedulingPolicy()
-    weights = row.weights
+    weights = row.weights if isinstance(row.weights, dict) else {}
+    known = row.strategy in STRATEGIES
+    if not known:
+        logger.error("strategy unknown cluster=%s strategy=%s", cluster.slug, row.strategy)
     return Policy(
-        strategy=row.strategy,
+        strategy=row.strategy if known else RULES,
         budget_s=row.budget_s,
         placement=row.placement,
-        order=PriorityWeights(**weights.get("order", {})),
-        objective=ObjectiveWeights(**weights.get("objective", {})),
+        order=_weights(PriorityWeights(), weights.get("order")),
+        objective=_weights(ObjectiveWeights(), weights.get("objective")),
     )
 
 
+def _weights(defaults: WeightsT, given: object) -> WeightsT:
+    """Return the defaults with what is given in their place; what is no weight is logged."""
+    values = given if isinstance(given, dict) else {}
+    names = {field.name for field in fields(defaults)}
+    good = {
+        name: float(value)
+        for name, value in values.items()
+        if name in names and isinstance(value, int | float) and math.isfinite(value) and value >= 0
+    }
+    if good.keys() != values.keys():
+        logger.error("weights unknown names=%s", sorted(values.keys() - good.keys()))
+    return replace(defaults, **good)
+
+
 def take(*, cluster: Cluster, now: datetime) -> Frozen:
-    """Freeze a cluster."""
-    nodes = list(Node.objects.filter(cluster=cluster).order_by("name"))
+    """Freeze a cluster, as it is at one instant: what commits meanwhile is not seen."""
+    with one_instant():
+        return _take(cluster, now)
+
+
+@contextmanager
+def one_instant() -> Iterator[None]:
+    """Let all queries see the same state; inside another transaction, that one's view holds."""
+    nested = connection.in_atomic_block
+    with transaction.atomic():
+        if not nested:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
+
+
+def _take(cluster: Cluster, now: datetime) -> Frozen:
+    nodes = sorted(Node.objects.filter(cluster=cluster), key=lambda node: node.name)
     devices = _devices(cluster, nodes)
     fleet = _fleet(nodes, devices)
     node_index = {node.pk: i for i, node in enumerate(nodes)}
@@ -128,16 +174,16 @@ def _note(node: Node) -> str:
     return "" if node.scheduling == Scheduling.OPEN else str(Scheduling(node.scheduling))
 
 
-def _ints(values: object) -> IntArray:
-    array = np.fromiter(values, dtype=np.int64)  # type: ignore[call-overload]
+def _ints(values: Iterable[int]) -> IntArray:
+    array = np.fromiter(values, dtype=np.int64)
     array.setflags(write=False)
-    return array  # type: ignore[no-any-return]
+    return array
 
 
-def _bools(values: object) -> BoolArray:
-    array = np.fromiter(values, dtype=np.bool_)  # type: ignore[call-overload]
+def _bools(values: Iterable[bool]) -> BoolArray:
+    array = np.fromiter(values, dtype=np.bool_)
     array.setflags(write=False)
-    return array  # type: ignore[no-any-return]
+    return array
 
 
 def job_spec(job: Job) -> JobSpec:
@@ -170,6 +216,7 @@ def _pending(cluster: Cluster) -> tuple[JobSpec, ...]:
     rows = (
         Job.objects.filter(cluster=cluster, state=JobState.QUEUED)
         .select_related("tenant", "priority_class", "cluster")
+        .defer(*HEAVY)
         .order_by("-priority_class__value", "submitted_at", "uid")[:PENDING_LIMIT]
     )
     return tuple(job_spec(job) for job in rows)
@@ -182,6 +229,7 @@ def _running(
     rows = (
         Placement.objects.filter(cluster=cluster, released_at__isnull=True)
         .select_related("job__tenant", "job__priority_class", "job__cluster")
+        .defer(*(f"job__{name}" for name in HEAVY))
         .prefetch_related(Prefetch("replicas", queryset=replicas))
         .order_by("created_at", "pk")
     )
@@ -217,30 +265,31 @@ def _tenants(cluster: Cluster) -> tuple[TenantNode, ...]:
         )
     return tuple(
         TenantNode(
-            slug=row["slug"],
-            parent=row["parent__slug"],
-            fair_weight=row["fair_weight"],
-            quotas=quotas[row["pk"]],
+            slug=row.slug, parent=row.parent, fair_weight=row.fair_weight, quotas=quotas[row.pk]
         )
         for row in _parents_first()
     )
 
 
-def _parents_first() -> list[dict[str, object]]:
-    rows = list(
-        Tenant.objects.without_tree_fields()
-        .order_by("slug")
-        .values("pk", "slug", "fair_weight", "parent__slug")
-    )
-    children: dict[object, list[dict[str, object]]] = defaultdict(list)
-    for row in rows:
-        children[row["parent__slug"]].append(row)
-    ordered: list[dict[str, object]] = []
+class _TenantRow(NamedTuple):
+    pk: int
+    slug: str
+    fair_weight: float
+    parent: str | None
+
+
+def _parents_first() -> list[_TenantRow]:
+    rows = Tenant.objects.without_tree_fields().order_by("slug")
+    children: dict[str | None, list[_TenantRow]] = defaultdict(list)
+    for values in rows.values_list("pk", "slug", "fair_weight", "parent__slug"):
+        row = _TenantRow(*values)
+        children[row.parent].append(row)
+    ordered: list[_TenantRow] = []
     stack = list(reversed(children[None]))
     while stack:
         row = stack.pop()
         ordered.append(row)
-        stack.extend(reversed(children[row["slug"]]))
+        stack.extend(reversed(children[row.slug]))
     return ordered
 
 
@@ -292,19 +341,21 @@ def _capacity(fleet: Fleet) -> dict[str, int]:
 def _start_error(cluster: Cluster) -> tuple[float, float]:
     """Return how much of its time limit a job has really run: median and 90th percentile."""
     rows = (
-        Job.objects.filter(cluster=cluster, state__in=FINAL_STATES, started_at__isnull=False)
-        .exclude(finished_at__lt=F("started_at"))
+        Job.objects.filter(
+            cluster=cluster,
+            state__in=FINAL_STATES,
+            started_at__isnull=False,
+            finished_at__gte=F("started_at"),
+        )
         .order_by("-finished_at")
         .values_list("started_at", "finished_at", "time_limit_s")[:ERROR_SAMPLE_COUNT]
     )
     ratios = [
         (finished - started).total_seconds() * cluster.clock_scale / limit
         for started, finished, limit in rows
-        if finished is not None
+        if finished is not None and started is not None
     ]
     if len(ratios) < 10:  # noqa: PLR2004 - fewer say nothing of a 90th percentile
         return (1.0, 1.0)
     p50, p90 = np.quantile(ratios, (0.5, 0.9))
     return (float(min(1.0, p50)), float(min(1.0, p90)))
-
-

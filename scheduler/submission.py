@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 
 from scheduler.estimates import Estimate, job_estimate
 from scheduler.models import Job
@@ -25,7 +25,7 @@ class JobRefusedError(DomainError):
 
 def job_ask(
     *,
-    actor: AbstractUser,
+    actor: User,
     data: Mapping[str, Any],
     now: datetime,
     text: bool = False,
@@ -77,7 +77,7 @@ def _check_key(key: str) -> None:
 
 
 def job_dry_run(
-    *, actor: AbstractUser, data: Mapping[str, Any], now: datetime, text: bool = False
+    *, actor: User, data: Mapping[str, Any], now: datetime, text: bool = False
 ) -> tuple[JobRequest, Estimate]:
     """Return what would become of a request, without writing anything."""
     request = job_request_validate(data=data, actor=actor, text=text)

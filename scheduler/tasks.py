@@ -7,12 +7,14 @@ from django.conf import settings
 from django.utils import timezone
 
 from scheduler import demo, loop
-from scheduler.locks import cluster_lock
+from scheduler.events import CYCLE_TASK
 from scheduler.models import Placement
 from scheduler.ports import cluster_executor
 from scheduler.services import retention
 from telemetry.choices import ClusterKind
 from telemetry.models import Cluster
+
+OBSERVE_EXPIRES_S = 1.0
 
 
 def _ports(cluster: Cluster) -> loop.Ports:
@@ -21,11 +23,11 @@ def _ports(cluster: Cluster) -> loop.Ports:
     )
 
 
-@shared_task(name="scheduler.tasks.run_cycle")
+@shared_task(name=CYCLE_TASK)
 def run_cycle(cluster_slug: str, woken: bool = True) -> None:
     """Run one cycle of a cluster."""
-    cluster = Cluster.objects.get(slug=cluster_slug)
-    if cluster.enabled:
+    cluster = Cluster.objects.filter(slug=cluster_slug, enabled=True).first()
+    if cluster is not None:
         loop.run_cycle(
             cluster,
             _ports(cluster),
@@ -41,15 +43,24 @@ def pulse_cycles() -> None:
         run_cycle.apply_async((slug, False), expires=settings.CYCLE_TIMER_S)
 
 
+@shared_task(name="scheduler.tasks.observe")
+def observe(cluster_slug: str) -> None:
+    """Look at what runs on a cluster."""
+    cluster = Cluster.objects.filter(slug=cluster_slug).first()
+    if cluster is not None:
+        loop.look(
+            cluster,
+            _ports(cluster),
+            clock=timezone.now,  # noqa: TID251 - a task is the outermost layer
+        )
+
+
 @shared_task(name="scheduler.tasks.pulse_observe")
 def pulse_observe() -> None:
-    """Look at what runs, on every cluster where something does."""
-    now = timezone.now()  # noqa: TID251 - a task is the outermost layer
+    """Ask for a look at every cluster where something runs, switched off or not."""
     busy = Placement.objects.filter(released_at__isnull=True).values("cluster_id")
-    for cluster in Cluster.objects.filter(enabled=True, pk__in=busy):
-        with cluster_lock(cluster.pk, wait_s=0) as held:
-            if held:
-                loop.observe(cluster, _ports(cluster), now=now)
+    for slug in Cluster.objects.filter(pk__in=busy).values_list("slug", flat=True):
+        observe.apply_async((slug,), expires=OBSERVE_EXPIRES_S)
 
 
 @shared_task(name="scheduler.tasks.demo_arrivals")

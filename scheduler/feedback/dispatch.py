@@ -1,8 +1,9 @@
 """Tells an executor what was decided: every intent until it is done, twice without harm."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import QuerySet
 
 from scheduler.choices import IntentState, Verb
@@ -11,8 +12,6 @@ from scheduler.execute.base import (
     Executor,
     ExecutorRejectedError,
     ExecutorUnavailableError,
-    Observation,
-    Phase,
     ReplicaBinding,
 )
 from scheduler.models import DeviceHold, Intent, Job, Placement, ReplicaHold
@@ -20,6 +19,7 @@ from scheduler.services import attempts
 from telemetry.models import Cluster
 
 GRACE_S = 10.0
+NOT_STARTED = "to be stopped before it was started"
 
 
 def dispatch(*, cluster: Cluster, executor: Executor, now: datetime) -> int:
@@ -32,53 +32,57 @@ def dispatch(*, cluster: Cluster, executor: Executor, now: datetime) -> int:
     done = 0
     for intent in _pending(cluster):
         try:
-            _carry_out(intent, executor, now)
+            done += _carry_out(intent, executor, now)
         except ExecutorUnavailableError as away:
             attempts.intent_failed(intent=intent, error=str(away), final=False, now=now)
             break
         except ExecutorRejectedError as refusal:
-            attempts.intent_failed(intent=intent, error=str(refusal), final=True, now=now)
-            if intent.verb == Verb.BIND:
-                attempts.attempt_refused(
-                    placement=intent.placement, message=str(refusal), now=now
-                )
-        else:
-            done += 1
+            _refused(intent, str(refusal), now)
     return done
 
 
 def _pending(cluster: Cluster) -> QuerySet[Intent]:
+    """Return what is to do; a cluster that was switched off starts nothing any more."""
+    wanted = Intent.objects.filter(
+        state=IntentState.PENDING,
+        placement__cluster=cluster,
+        placement__released_at__isnull=True,
+    )
+    if not cluster.enabled:
+        wanted = wanted.filter(verb=Verb.EVICT)
     return (
-        Intent.objects.filter(
-            state=IntentState.PENDING,
-            placement__cluster=cluster,
-            placement__released_at__isnull=True,
+        wanted.select_related("placement__job")
+        .prefetch_related(
+            "placement__intents",
+            "placement__replicas__node",
+            "placement__replicas__device_holds__device",
         )
-        .select_related("placement__job")
-        .order_by("created_at", "pk")
+        .order_by("pk")
     )
 
 
-def _carry_out(intent: Intent, executor: Executor, now: datetime) -> None:
+def _carry_out(intent: Intent, executor: Executor, now: datetime) -> bool:
     placement = intent.placement
     uid = str(placement.job_id)
     if intent.verb == Verb.EVICT:
         executor.evict(uid, placement.attempt, grace_s=GRACE_S, reason=intent.reason)
-    elif placement.job.cancel_requested_at is not None:
-        _cancel_before_start(placement, now)
+    elif any(other.verb == Verb.EVICT for other in placement.intents.all()):
+        # Whether an earlier try has started it, only the executor knows: reconcile asks it.
+        attempts.intent_dropped(intent=intent, why=NOT_STARTED, now=now)
+        return False
     else:
         executor.bind(_binding(placement))
     attempts.intent_done(intent=intent, now=now)
+    return True
 
 
-def _cancel_before_start(placement: Placement, now: datetime) -> None:
-    seen = Observation(
-        uid=str(placement.job_id),
-        attempt=placement.attempt,
-        phase=Phase.CANCELLED,
-        reason="cancelled",
-    )
-    attempts.attempt_ended(placement=placement, seen=seen, now=now)
+def _refused(intent: Intent, why: str, now: datetime) -> None:
+    """Give up a start; a stop is tried again and again, for what runs must not be forgotten."""
+    starts = intent.verb == Verb.BIND
+    with transaction.atomic():
+        attempts.intent_failed(intent=intent, error=why, final=starts, now=now)
+        if starts:
+            attempts.attempt_refused(placement=intent.placement, message=why, now=now)
 
 
 def _binding(placement: Placement) -> Binding:
@@ -95,27 +99,21 @@ def _binding(placement: Placement) -> Binding:
         time_limit_s=float(job.time_limit_s),
         grace_s=GRACE_S,
         replicas=tuple(
-            _replica(row)
-            for row in placement.replicas.select_related("node").prefetch_related(
-                "device_holds__device"
-            )
+            _replica(row) for row in sorted(placement.replicas.all(), key=lambda row: row.index)
         ),
         expected_duration_s=job.expected_duration_s,
     )
 
 
 def _replica(row: ReplicaHold) -> ReplicaBinding:
-    holds: Iterable[DeviceHold] = sorted(
-        row.device_holds.all(), key=lambda hold: hold.device.index
-    )
+    holds: Sequence[DeviceHold] = sorted(row.device_holds.all(), key=lambda hold: hold.device.index)
     devices = [hold.device for hold in holds]
-    first = next(iter(holds), None)
     return ReplicaBinding(
         index=row.index,
         node=row.node.name,
         device_indices=tuple(device.index for device in devices),
         device_uids=tuple(device.uid for device in devices),
         vendor=devices[0].vendor if devices else "",
-        gpu_milli=first.gpu_milli if first else 0,
-        gpu_memory_mib=first.memory_mib if first else 0,
+        gpu_milli=holds[0].gpu_milli if holds else 0,
+        gpu_memory_mib=holds[0].memory_mib if holds else 0,
     )

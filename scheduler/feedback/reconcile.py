@@ -7,7 +7,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
+from django.db import DataError, IntegrityError
 from django.db.models import QuerySet
 
 from scheduler.choices import IntentState, JobState, Verb
@@ -18,17 +20,23 @@ from scheduler.execute.base import (
     Observation,
     Phase,
 )
-from scheduler.models import Job, Placement
+from scheduler.models import Intent, Job, Placement
 from scheduler.services import attempts
 from scheduler.services.jobs import evict_intend
 from telemetry import services as telemetry
 from telemetry.choices import NodeState, Scheduling
 from telemetry.models import Cluster, Node
+from tenants.errors import ConflictError
 
 logger = logging.getLogger(__name__)
 
 LOST_AFTER = timedelta(seconds=15)
 """An attempt that an executor took and then does not list at all for so long has vanished."""
+
+ASK_AGAIN_AFTER = timedelta(seconds=60)
+"""An attempt that runs on so long after it was told to stop is told once more."""
+
+RECORD_LOST = "The executor no longer knows this attempt; how it ended is not known."
 
 Key = tuple[str, int]
 
@@ -59,10 +67,10 @@ def reconcile(
         logger.warning("executor unavailable cluster=%s error=%s", cluster.slug, away)
         return Reconciled(known=False)
     placements = {(str(p.job_id), p.attempt): p for p in _open(cluster)}
-    moved = sum(_follow(p, seen.get(key), now) for key, p in placements.items())
-    strays = _settle(executor, seen, set(placements))
+    moved = {key for key, p in placements.items() if _followed(p, seen.get(key), now)}
+    strays = _settle(executor, seen, moved, set(placements))
     _record_samples(cluster, seen, now)
-    return Reconciled(known=True, moved=moved, strays=strays)
+    return Reconciled(known=True, moved=len(moved), strays=strays)
 
 
 def _open(cluster: Cluster) -> QuerySet[Placement]:
@@ -71,6 +79,17 @@ def _open(cluster: Cluster) -> QuerySet[Placement]:
         .select_related("job")
         .prefetch_related("intents")
     )
+
+
+def _followed(placement: Placement, seen: Observation | None, now: datetime) -> bool:
+    """Move one job on; one that can't be stored is logged, and does not keep others waiting."""
+    try:
+        return _follow(placement, seen, now)
+    except (ConflictError, IntegrityError, DataError):
+        logger.exception(
+            "attempt not reconciled job=%s attempt=%s", placement.job_id, placement.attempt
+        )
+        return False
 
 
 def _follow(placement: Placement, seen: Observation | None, now: datetime) -> bool:
@@ -82,43 +101,72 @@ def _follow(placement: Placement, seen: Observation | None, now: datetime) -> bo
     if seen.phase == Phase.RUNNING and placement.job.state == JobState.STARTING:
         attempts.attempt_running(placement=placement, seen=seen, now=now)
         return True
+    evict = _intent(placement, Verb.EVICT)
+    if evict is not None and _done_since(evict, ASK_AGAIN_AFTER, now):
+        attempts.intent_repeat(intent=evict)
     return False
 
 
+def _intent(placement: Placement, verb: Verb) -> Intent | None:
+    return next((intent for intent in placement.intents.all() if intent.verb == verb), None)
+
+
+def _done_since(intent: Intent, span: timedelta, now: datetime) -> bool:
+    """Return whether it was done that long ago, or the clock has stepped back behind it."""
+    return (
+        intent.state == IntentState.DONE
+        and intent.done_at is not None
+        and abs(now - intent.done_at) >= span
+    )
+
+
 def _vanished(placement: Placement, now: datetime) -> bool:
-    bound = next((i for i in placement.intents.all() if i.verb == Verb.BIND), None)
-    if bound is None or bound.state != IntentState.DONE or bound.done_at is None:
+    """Note the end of an attempt that the executor, which answers, does not know."""
+    bound = _intent(placement, Verb.BIND)
+    if bound is None or bound.state == IntentState.PENDING:
         return False
-    if now - bound.done_at < LOST_AFTER:
+    if bound.state == IntentState.FAILED:  # it was to be stopped before any start was seen
+        phase, reason, message = Phase.CANCELLED, "cancelled", ""
+    elif _done_since(bound, LOST_AFTER, now):
+        phase, reason, message = Phase.LOST, "record_lost", RECORD_LOST
+    else:
         return False
-    lost = Observation(
+    end = Observation(
         uid=str(placement.job_id),
         attempt=placement.attempt,
-        phase=Phase.LOST,
-        reason="record_lost",
-        message="The executor no longer knows this attempt; how it ended is not known.",
+        phase=phase,
+        reason=reason,
+        message=message,
     )
-    attempts.attempt_ended(placement=placement, seen=lost, now=now)
+    attempts.attempt_ended(placement=placement, seen=end, now=now)
     return True
 
 
-def _settle(executor: Executor, seen: Mapping[Key, Observation], open_keys: set[Key]) -> int:
+def _settle(
+    executor: Executor, seen: Mapping[Key, Observation], moved: set[Key], open_keys: set[Key]
+) -> int:
     """Stop attempts that hold nothing, and forget those whose end is stored."""
     closed = [key for key in seen if key not in open_keys]
     ours = _released(closed)
     strays = 0
     for key in closed:
         if key not in ours:
-            logger.warning("attempt unknown to the database uid=%s attempt=%s", *key)
+            _warn_of_stranger(*key)
         elif seen[key].phase in FINISHED:
             executor.forget(*key)
         else:
             executor.evict(*key, grace_s=0.0, reason="stray")
             strays += 1
-    for key in open_keys & set(seen):
+    for key in moved & set(seen):
         if seen[key].phase in FINISHED:
             executor.forget(*key)  # its end was stored a moment ago
     return strays
+
+
+@lru_cache(maxsize=1024)
+def _warn_of_stranger(uid: str, attempt: int) -> None:
+    """Say once that an attempt is not ours; whose it is, nobody knows, so it is left alone."""
+    logger.warning("attempt unknown to the database uid=%s attempt=%s", uid, attempt)
 
 
 def _released(keys: Sequence[Key]) -> set[Key]:
@@ -129,7 +177,7 @@ def _released(keys: Sequence[Key]) -> set[Key]:
 
 
 def _evict_from_nodes(cluster: Cluster, now: datetime, node_lost_after_s: float) -> None:
-    """Write evictions for what runs on draining nodes, and on nodes that have been away too long."""
+    """Write evictions for what runs on draining nodes and on nodes away for too long."""
     draining = Node.objects.filter(cluster=cluster, scheduling=Scheduling.DRAINING)
     gone = Node.objects.filter(
         cluster=cluster,
@@ -152,9 +200,7 @@ def _record_samples(cluster: Cluster, seen: Mapping[Key, Observation], now: date
     ]
     known = {
         str(uid)
-        for uid in Job.objects.filter(pk__in=[uid for uid, *_ in rows]).values_list(
-            "pk", flat=True
-        )
+        for uid in Job.objects.filter(pk__in=[uid for uid, *_ in rows]).values_list("pk", flat=True)
     }
     telemetry.write_job_samples(
         cluster=cluster, rows=[row for row in rows if row[0] in known], now=now

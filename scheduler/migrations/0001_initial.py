@@ -11,324 +11,735 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('telemetry', '0001_initial'),
-        ('tenants', '0001_initial'),
+        ("telemetry", "0001_initial"),
+        ("tenants", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         BtreeGistExtension(),
         migrations.CreateModel(
-            name='Cycle',
+            name="Cycle",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField()),
-                ('strategy', models.CharField(max_length=40)),
-                ('asked', models.CharField(max_length=40)),
-                ('status', models.CharField(max_length=40)),
-                ('note', models.TextField(blank=True, default='')),
-                ('objective', models.FloatField(null=True)),
-                ('objective_rules', models.FloatField(null=True)),
-                ('gap_frac', models.FloatField(null=True)),
-                ('pending_count', models.PositiveIntegerField()),
-                ('start_count', models.PositiveIntegerField()),
-                ('wall_ms', models.PositiveIntegerField()),
-                ('timings', models.JSONField(blank=True, default=dict, help_text='Step -> milliseconds.')),
-                ('fair_shares', models.JSONField(blank=True, default=list)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='cycles', to='telemetry.cluster')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("strategy", models.CharField(max_length=40)),
+                ("asked", models.CharField(max_length=40)),
+                ("status", models.CharField(max_length=40)),
+                ("note", models.TextField(blank=True, default="")),
+                ("objective", models.FloatField(null=True)),
+                ("objective_rules", models.FloatField(null=True)),
+                ("gap_frac", models.FloatField(null=True)),
+                ("pending_count", models.PositiveIntegerField()),
+                ("start_count", models.PositiveIntegerField()),
+                ("wall_ms", models.PositiveIntegerField()),
+                (
+                    "timings",
+                    models.JSONField(blank=True, default=dict, help_text="Step -> milliseconds."),
+                ),
+                ("fair_shares", models.JSONField(blank=True, default=list)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="cycles",
+                        to="telemetry.cluster",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-at', '-pk'],
+                "ordering": ["-at", "-pk"],
             },
         ),
         migrations.CreateModel(
-            name='Job',
+            name="Job",
             fields=[
-                ('uid', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('kind', models.CharField(choices=[('training', 'training'), ('inference', 'inference'), ('batch', 'batch'), ('notebook', 'notebook')], default='batch', max_length=20, verbose_name='kind')),
-                ('state', models.CharField(choices=[('awaiting_approval', 'awaiting approval'), ('queued', 'queued'), ('starting', 'starting'), ('running', 'running'), ('succeeded', 'succeeded'), ('failed', 'failed'), ('cancelled', 'cancelled'), ('timed_out', 'timed out'), ('preempted', 'preempted')], default='queued', max_length=20)),
-                ('command', models.TextField(blank=True, default='', verbose_name='command')),
-                ('image', models.CharField(blank=True, default='', max_length=500, verbose_name='image')),
-                ('env', models.JSONField(blank=True, default=dict)),
-                ('replicas_min', models.PositiveIntegerField(default=1)),
-                ('replicas_max', models.PositiveIntegerField(default=1)),
-                ('cpu_milli', models.BigIntegerField(default=1000, help_text='Per replica.')),
-                ('memory_mib', models.BigIntegerField(default=1024, help_text='Per replica.')),
-                ('devices', models.PositiveIntegerField(default=0, help_text='Per replica.')),
-                ('gpu_milli', models.PositiveIntegerField(default=1000, help_text='Thousandths of each device; below 1000 with one device only.')),
-                ('gpu_memory_mib', models.BigIntegerField(default=0, help_text='Of a shared device; 0 = in proportion to its share.')),
-                ('flavors', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=80), blank=True, default=list, size=None)),
-                ('tolerations', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=317), blank=True, default=list, size=None)),
-                ('time_limit_s', models.PositiveIntegerField(default=3600)),
-                ('min_throughput', models.FloatField(default=0.0, help_text='Least share of full speed, 0..1.')),
-                ('max_latency_ms', models.PositiveIntegerField(blank=True, null=True)),
-                ('attempt', models.PositiveIntegerField(default=0, help_text='Times that it was started.')),
-                ('not_before', models.DateTimeField(help_text='Back-off after a failed start.', null=True)),
-                ('submitted_at', models.DateTimeField()),
-                ('started_at', models.DateTimeField(help_text='Of the present attempt.', null=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('cancel_requested_at', models.DateTimeField(null=True)),
-                ('exit_code', models.IntegerField(null=True)),
-                ('reason', models.CharField(blank=True, default='', max_length=60)),
-                ('message', models.TextField(blank=True, default='')),
-                ('pending', models.JSONField(blank=True, default=dict, help_text='Why it waits, as the last cycle found.')),
-                ('idempotency_key', models.CharField(blank=True, max_length=200, null=True)),
-                ('expected_duration_s', models.FloatField(default=0.0, help_text='Of invented jobs on simulated fleets; 0 elsewhere.')),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='jobs', to='telemetry.cluster')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='jobs', to=settings.AUTH_USER_MODEL)),
-                ('resubmit_of', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='resubmits', to='scheduler.job')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='jobs', to='tenants.tenant')),
+                (
+                    "uid",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("training", "training"),
+                            ("inference", "inference"),
+                            ("batch", "batch"),
+                            ("notebook", "notebook"),
+                        ],
+                        default="batch",
+                        max_length=20,
+                        verbose_name="kind",
+                    ),
+                ),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("awaiting_approval", "awaiting approval"),
+                            ("queued", "queued"),
+                            ("starting", "starting"),
+                            ("running", "running"),
+                            ("succeeded", "succeeded"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                            ("timed_out", "timed out"),
+                            ("preempted", "preempted"),
+                        ],
+                        default="queued",
+                        max_length=20,
+                    ),
+                ),
+                ("command", models.TextField(blank=True, default="", verbose_name="command")),
+                (
+                    "image",
+                    models.CharField(blank=True, default="", max_length=500, verbose_name="image"),
+                ),
+                ("env", models.JSONField(blank=True, default=dict)),
+                ("replicas_min", models.PositiveIntegerField(default=1)),
+                ("replicas_max", models.PositiveIntegerField(default=1)),
+                ("cpu_milli", models.BigIntegerField(default=1000, help_text="Per replica.")),
+                ("memory_mib", models.BigIntegerField(default=1024, help_text="Per replica.")),
+                ("devices", models.PositiveIntegerField(default=0, help_text="Per replica.")),
+                (
+                    "gpu_milli",
+                    models.PositiveIntegerField(
+                        default=1000,
+                        help_text="Thousandths of each device; below 1000 with one device only.",
+                    ),
+                ),
+                (
+                    "gpu_memory_mib",
+                    models.BigIntegerField(
+                        default=0, help_text="Of a shared device; 0 = in proportion to its share."
+                    ),
+                ),
+                (
+                    "flavors",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=80),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                (
+                    "tolerations",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=317),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("time_limit_s", models.PositiveIntegerField(default=3600)),
+                (
+                    "min_throughput",
+                    models.FloatField(default=0.0, help_text="Least share of full speed, 0..1."),
+                ),
+                ("max_latency_ms", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "attempt",
+                    models.PositiveIntegerField(default=0, help_text="Times that it was started."),
+                ),
+                (
+                    "not_before",
+                    models.DateTimeField(help_text="Back-off after a failed start.", null=True),
+                ),
+                ("submitted_at", models.DateTimeField()),
+                (
+                    "started_at",
+                    models.DateTimeField(help_text="Of the present attempt.", null=True),
+                ),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("cancel_requested_at", models.DateTimeField(null=True)),
+                ("exit_code", models.IntegerField(null=True)),
+                ("reason", models.CharField(blank=True, default="", max_length=60)),
+                ("message", models.TextField(blank=True, default="")),
+                (
+                    "pending",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="Why it waits, as the last cycle found."
+                    ),
+                ),
+                ("idempotency_key", models.CharField(blank=True, max_length=200, null=True)),
+                (
+                    "expected_duration_s",
+                    models.FloatField(
+                        default=0.0, help_text="Of invented jobs on simulated fleets; 0 elsewhere."
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="jobs",
+                        to="telemetry.cluster",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="jobs",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "resubmit_of",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="resubmits",
+                        to="scheduler.job",
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="jobs",
+                        to="tenants.tenant",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-submitted_at', 'uid'],
+                "ordering": ["-submitted_at", "uid"],
             },
         ),
         migrations.CreateModel(
-            name='Decision',
+            name="Decision",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('verb', models.CharField(choices=[('start', 'start'), ('hold', 'hold')], default='hold', max_length=10)),
-                ('code', models.CharField(blank=True, default='', max_length=40)),
-                ('evidence', models.JSONField(blank=True, default=dict)),
-                ('score', models.FloatField(null=True)),
-                ('priority_parts', models.JSONField(blank=True, default=dict)),
-                ('expected_start_p50', models.DateTimeField(null=True)),
-                ('expected_start_p90', models.DateTimeField(null=True)),
-                ('cycle', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='decisions', to='scheduler.cycle')),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='decisions', to='scheduler.job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "verb",
+                    models.CharField(
+                        choices=[("start", "start"), ("hold", "hold")],
+                        default="hold",
+                        max_length=10,
+                    ),
+                ),
+                ("code", models.CharField(blank=True, default="", max_length=40)),
+                ("evidence", models.JSONField(blank=True, default=dict)),
+                ("score", models.FloatField(null=True)),
+                ("priority_parts", models.JSONField(blank=True, default=dict)),
+                ("expected_start_p50", models.DateTimeField(null=True)),
+                ("expected_start_p90", models.DateTimeField(null=True)),
+                (
+                    "cycle",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="decisions",
+                        to="scheduler.cycle",
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="decisions",
+                        to="scheduler.job",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-cycle_id', 'pk'],
+                "ordering": ["-cycle_id", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='JobEvent',
+            name="JobEvent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField()),
-                ('kind', models.CharField(max_length=40)),
-                ('from_state', models.CharField(blank=True, default='', max_length=20)),
-                ('to_state', models.CharField(blank=True, default='', max_length=20)),
-                ('actor', models.CharField(help_text="A user's name, or a part of Kilter.", max_length=200)),
-                ('reason', models.CharField(blank=True, default='', max_length=60)),
-                ('message', models.TextField(blank=True, default='')),
-                ('data', models.JSONField(blank=True, default=dict)),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='events', to='scheduler.job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField()),
+                ("kind", models.CharField(max_length=40)),
+                ("from_state", models.CharField(blank=True, default="", max_length=20)),
+                ("to_state", models.CharField(blank=True, default="", max_length=20)),
+                (
+                    "actor",
+                    models.CharField(
+                        help_text="A user's name, or a part of Kilter.", max_length=200
+                    ),
+                ),
+                ("reason", models.CharField(blank=True, default="", max_length=60)),
+                ("message", models.TextField(blank=True, default="")),
+                ("data", models.JSONField(blank=True, default=dict)),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="events",
+                        to="scheduler.job",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['at', 'pk'],
+                "ordering": ["at", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='Placement',
+            name="Placement",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('attempt', models.PositiveIntegerField()),
-                ('flavor', models.CharField(blank=True, default='', max_length=80)),
-                ('score', models.FloatField(default=0.0)),
-                ('priority_parts', models.JSONField(blank=True, default=dict)),
-                ('created_at', models.DateTimeField()),
-                ('started_at', models.DateTimeField(null=True)),
-                ('released_at', models.DateTimeField(null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='placements', to='telemetry.cluster')),
-                ('job', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='placements', to='scheduler.job')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("attempt", models.PositiveIntegerField()),
+                ("flavor", models.CharField(blank=True, default="", max_length=80)),
+                ("score", models.FloatField(default=0.0)),
+                ("priority_parts", models.JSONField(blank=True, default=dict)),
+                ("created_at", models.DateTimeField()),
+                ("started_at", models.DateTimeField(null=True)),
+                ("released_at", models.DateTimeField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="placements",
+                        to="telemetry.cluster",
+                    ),
+                ),
+                (
+                    "job",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="placements",
+                        to="scheduler.job",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-created_at', '-pk'],
+                "ordering": ["-created_at", "-pk"],
             },
         ),
         migrations.CreateModel(
-            name='LedgerEntry',
+            name="LedgerEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('flavor', models.CharField(max_length=80)),
-                ('milli', models.BigIntegerField(help_text='Held, in thousandths of a device or core.')),
-                ('compute_units', models.FloatField(help_text='CU of all that was held.', null=True)),
-                ('opened_at', models.DateTimeField()),
-                ('closed_at', models.DateTimeField()),
-                ('allocated_milli_us', models.DecimalField(decimal_places=0, help_text='milli times microseconds held.', max_digits=30)),
-                ('utilised_milli_us', models.DecimalField(decimal_places=0, help_text='Part of it that samples saw busy; empty where there were none.', max_digits=30, null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='telemetry.cluster')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to=settings.AUTH_USER_MODEL)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='tenants.tenant')),
-                ('placement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger', to='scheduler.placement')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("flavor", models.CharField(max_length=80)),
+                (
+                    "milli",
+                    models.BigIntegerField(help_text="Held, in thousandths of a device or core."),
+                ),
+                (
+                    "compute_units",
+                    models.FloatField(help_text="CU of all that was held.", null=True),
+                ),
+                ("opened_at", models.DateTimeField()),
+                ("closed_at", models.DateTimeField()),
+                (
+                    "allocated_milli_us",
+                    models.DecimalField(
+                        decimal_places=0, help_text="milli times microseconds held.", max_digits=30
+                    ),
+                ),
+                (
+                    "utilised_milli_us",
+                    models.DecimalField(
+                        decimal_places=0,
+                        help_text="Part of it that samples saw busy; empty where there were none.",
+                        max_digits=30,
+                        null=True,
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="telemetry.cluster",
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="tenants.tenant",
+                    ),
+                ),
+                (
+                    "placement",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger",
+                        to="scheduler.placement",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['closed_at', 'pk'],
+                "ordering": ["closed_at", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='Intent',
+            name="Intent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('verb', models.CharField(choices=[('bind', 'start'), ('evict', 'stop')], max_length=10)),
-                ('reason', models.CharField(blank=True, default='', max_length=60)),
-                ('state', models.CharField(choices=[('pending', 'pending'), ('done', 'done'), ('failed', 'failed')], default='pending', max_length=10)),
-                ('tries', models.PositiveIntegerField(default=0)),
-                ('last_error', models.TextField(blank=True, default='')),
-                ('created_at', models.DateTimeField()),
-                ('done_at', models.DateTimeField(null=True)),
-                ('placement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='intents', to='scheduler.placement')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "verb",
+                    models.CharField(choices=[("bind", "start"), ("evict", "stop")], max_length=10),
+                ),
+                ("reason", models.CharField(blank=True, default="", max_length=60)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("pending", "pending"), ("done", "done"), ("failed", "failed")],
+                        default="pending",
+                        max_length=10,
+                    ),
+                ),
+                ("tries", models.PositiveIntegerField(default=0)),
+                ("last_error", models.TextField(blank=True, default="")),
+                ("created_at", models.DateTimeField()),
+                ("done_at", models.DateTimeField(null=True)),
+                (
+                    "placement",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="intents",
+                        to="scheduler.placement",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['created_at', 'pk'],
+                "ordering": ["created_at", "pk"],
             },
         ),
         migrations.CreateModel(
-            name='PriorityClass',
+            name="PriorityClass",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=63, unique=True)),
-                ('value', models.IntegerField(help_text='Higher goes first.')),
-                ('preemptible', models.BooleanField(default=True)),
-                ('is_default', models.BooleanField(default=False)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=63, unique=True)),
+                ("value", models.IntegerField(help_text="Higher goes first.")),
+                ("preemptible", models.BooleanField(default=True)),
+                ("is_default", models.BooleanField(default=False)),
             ],
             options={
-                'ordering': ['-value', 'slug'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('is_default',), name='priority_one_default')],
+                "ordering": ["-value", "slug"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_default", True)),
+                        fields=("is_default",),
+                        name="priority_one_default",
+                    )
+                ],
             },
         ),
         migrations.AddField(
-            model_name='job',
-            name='priority_class',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, to='scheduler.priorityclass'),
+            model_name="job",
+            name="priority_class",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.PROTECT, to="scheduler.priorityclass"
+            ),
         ),
         migrations.CreateModel(
-            name='ReplicaHold',
+            name="ReplicaHold",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('index', models.PositiveIntegerField()),
-                ('cpu_milli', models.BigIntegerField()),
-                ('memory_mib', models.BigIntegerField()),
-                ('released', models.BooleanField(default=False)),
-                ('node', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='telemetry.node')),
-                ('placement', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='replicas', to='scheduler.placement')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("index", models.PositiveIntegerField()),
+                ("cpu_milli", models.BigIntegerField()),
+                ("memory_mib", models.BigIntegerField()),
+                ("released", models.BooleanField(default=False)),
+                (
+                    "node",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="holds",
+                        to="telemetry.node",
+                    ),
+                ),
+                (
+                    "placement",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="replicas",
+                        to="scheduler.placement",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['placement_id', 'index'],
+                "ordering": ["placement_id", "index"],
             },
         ),
         migrations.CreateModel(
-            name='DeviceHold',
+            name="DeviceHold",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('gpu_milli', models.PositiveIntegerField()),
-                ('memory_mib', models.BigIntegerField()),
-                ('exclusive', models.BooleanField()),
-                ('period', django.contrib.postgres.fields.ranges.DateTimeRangeField(help_text='From placement to release; open while held.')),
-                ('device', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='holds', to='telemetry.device')),
-                ('replica', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='device_holds', to='scheduler.replicahold')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("gpu_milli", models.PositiveIntegerField()),
+                ("memory_mib", models.BigIntegerField()),
+                ("exclusive", models.BooleanField()),
+                (
+                    "period",
+                    django.contrib.postgres.fields.ranges.DateTimeRangeField(
+                        help_text="From placement to release; open while held."
+                    ),
+                ),
+                (
+                    "device",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="holds",
+                        to="telemetry.device",
+                    ),
+                ),
+                (
+                    "replica",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="device_holds",
+                        to="scheduler.replicahold",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['replica_id', 'device_id'],
+                "ordering": ["replica_id", "device_id"],
             },
         ),
         migrations.CreateModel(
-            name='SchedulingPolicy',
+            name="SchedulingPolicy",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('strategy', models.CharField(default='optimising', max_length=40)),
-                ('budget_s', models.FloatField(default=1.0, help_text='Seconds that a decision may take.')),
-                ('placement', models.CharField(choices=[('pack', 'pack'), ('spread', 'spread')], default='pack', help_text='pack fills nodes one by one, spread evens them out.', max_length=20)),
-                ('weights', models.JSONField(blank=True, default=dict, help_text='Weights that differ from the defaults.')),
-                ('cluster', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='policy', to='telemetry.cluster')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("strategy", models.CharField(default="optimising", max_length=40)),
+                (
+                    "budget_s",
+                    models.FloatField(default=1.0, help_text="Seconds that a decision may take."),
+                ),
+                (
+                    "placement",
+                    models.CharField(
+                        choices=[("pack", "pack"), ("spread", "spread")],
+                        default="pack",
+                        help_text="pack fills nodes one by one, spread evens them out.",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "weights",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="Weights that differ from the defaults."
+                    ),
+                ),
+                (
+                    "cluster",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="policy",
+                        to="telemetry.cluster",
+                    ),
+                ),
             ],
         ),
         migrations.AddIndex(
-            model_name='cycle',
-            index=models.Index(fields=['cluster', '-at'], name='cycle_cluster_at'),
+            model_name="cycle",
+            index=models.Index(fields=["cluster", "-at"], name="cycle_cluster_at"),
         ),
         migrations.AddIndex(
-            model_name='decision',
-            index=models.Index(fields=['job', '-cycle'], name='decision_job_cycle'),
+            model_name="decision",
+            index=models.Index(fields=["job", "-cycle"], name="decision_job_cycle"),
         ),
         migrations.AddIndex(
-            model_name='jobevent',
-            index=models.Index(fields=['job', 'at'], name='job_event_job_at'),
+            model_name="jobevent",
+            index=models.Index(fields=["job", "at"], name="job_event_job_at"),
         ),
         migrations.AddIndex(
-            model_name='placement',
-            index=models.Index(condition=models.Q(('released_at__isnull', True)), fields=['cluster'], name='placement_open'),
+            model_name="placement",
+            index=models.Index(
+                condition=models.Q(("released_at__isnull", True)),
+                fields=["cluster"],
+                name="placement_open",
+            ),
         ),
         migrations.AddIndex(
-            model_name='placement',
-            index=models.Index(fields=['created_at', 'released_at'], name='placement_window'),
+            model_name="placement",
+            index=models.Index(fields=["created_at", "released_at"], name="placement_window"),
         ),
         migrations.AddConstraint(
-            model_name='placement',
-            constraint=models.UniqueConstraint(fields=('job', 'attempt'), name='placement_unique_attempt'),
+            model_name="placement",
+            constraint=models.UniqueConstraint(
+                fields=("job", "attempt"), name="placement_unique_attempt"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='placement',
-            constraint=models.UniqueConstraint(condition=models.Q(('released_at__isnull', True)), fields=('job',), name='placement_one_open_per_job'),
+            model_name="placement",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("released_at__isnull", True)),
+                fields=("job",),
+                name="placement_one_open_per_job",
+            ),
         ),
         migrations.AddIndex(
-            model_name='ledgerentry',
-            index=models.Index(fields=['tenant', 'opened_at'], name='ledger_tenant_opened'),
+            model_name="ledgerentry",
+            index=models.Index(fields=["tenant", "opened_at"], name="ledger_tenant_opened"),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.UniqueConstraint(fields=('placement', 'flavor'), name='ledger_unique_flavor'),
+            model_name="ledgerentry",
+            constraint=models.UniqueConstraint(
+                fields=("placement", "flavor"), name="ledger_unique_flavor"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='ledgerentry',
-            constraint=models.CheckConstraint(condition=models.Q(('closed_at__gte', models.F('opened_at'))), name='ledger_closed_after_opened'),
+            model_name="ledgerentry",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("closed_at__gte", models.F("opened_at"))),
+                name="ledger_closed_after_opened",
+            ),
         ),
         migrations.AddIndex(
-            model_name='intent',
-            index=models.Index(condition=models.Q(('state', 'pending')), fields=['state'], name='intent_pending'),
+            model_name="intent",
+            index=models.Index(
+                condition=models.Q(("state", "pending")), fields=["state"], name="intent_pending"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='intent',
-            constraint=models.UniqueConstraint(fields=('placement', 'verb'), name='intent_unique_verb'),
+            model_name="intent",
+            constraint=models.UniqueConstraint(
+                fields=("placement", "verb"), name="intent_unique_verb"
+            ),
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['cluster', 'state', 'submitted_at'], name='job_cluster_state'),
+            model_name="job",
+            index=models.Index(
+                fields=["cluster", "state", "submitted_at"], name="job_cluster_state"
+            ),
         ),
         migrations.AddIndex(
-            model_name='job',
-            index=models.Index(fields=['tenant', '-submitted_at'], name='job_tenant_submitted'),
+            model_name="job",
+            index=models.Index(fields=["tenant", "-submitted_at"], name="job_tenant_submitted"),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.UniqueConstraint(fields=('owner', 'idempotency_key'), name='job_unique_idempotency_key'),
+            model_name="job",
+            constraint=models.UniqueConstraint(
+                fields=("owner", "idempotency_key"), name="job_unique_idempotency_key"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('replicas_max__gte', models.F('replicas_min')), ('replicas_min__gte', 1)), name='job_replicas_min_to_max'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("replicas_max__gte", models.F("replicas_min")), ("replicas_min__gte", 1)
+                ),
+                name="job_replicas_min_to_max",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('cpu_milli__gte', 1), ('memory_mib__gte', 1), ('time_limit_s__gte', 1)), name='job_amounts_gte_1'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("cpu_milli__gte", 1), ("memory_mib__gte", 1), ("time_limit_s__gte", 1)
+                ),
+                name="job_amounts_gte_1",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='job',
-            constraint=models.CheckConstraint(condition=models.Q(('gpu_milli__gte', 1), ('gpu_milli__lte', 1000), models.Q(('gpu_milli', 1000), ('devices', 1), _connector='OR')), name='job_fraction_of_one_device'),
+            model_name="job",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("gpu_milli__gte", 1),
+                    ("gpu_milli__lte", 1000),
+                    models.Q(("gpu_milli", 1000), ("devices", 1), _connector="OR"),
+                ),
+                name="job_fraction_of_one_device",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='replicahold',
-            constraint=models.UniqueConstraint(fields=('placement', 'index'), name='replica_hold_unique'),
+            model_name="replicahold",
+            constraint=models.UniqueConstraint(
+                fields=("placement", "index"), name="replica_hold_unique"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='devicehold',
-            constraint=django.contrib.postgres.constraints.ExclusionConstraint(condition=models.Q(('exclusive', True)), expressions=[('device', '='), ('period', '&&')], name='device_hold_exclusive'),
+            model_name="devicehold",
+            constraint=django.contrib.postgres.constraints.ExclusionConstraint(
+                condition=models.Q(("exclusive", True)),
+                expressions=[("device", "="), ("period", "&&")],
+                name="device_hold_exclusive",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='devicehold',
-            constraint=models.CheckConstraint(condition=models.Q(('gpu_milli__gte', 1), ('gpu_milli__lte', 1000), ('memory_mib__gte', 0)), name='device_hold_amounts'),
+            model_name="devicehold",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("gpu_milli__gte", 1), ("gpu_milli__lte", 1000), ("memory_mib__gte", 0)
+                ),
+                name="device_hold_amounts",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='devicehold',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('exclusive', True), ('gpu_milli', 1000)), models.Q(('exclusive', False), ('gpu_milli__lt', 1000)), _connector='OR'), name='device_hold_exclusive_is_whole'),
+            model_name="devicehold",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("exclusive", True), ("gpu_milli", 1000)),
+                    models.Q(("exclusive", False), ("gpu_milli__lt", 1000)),
+                    _connector="OR",
+                ),
+                name="device_hold_exclusive_is_whole",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='schedulingpolicy',
-            constraint=models.CheckConstraint(condition=models.Q(('budget_s__gt', 0), ('budget_s__lte', 60)), name='policy_budget_in_0_60'),
+            model_name="schedulingpolicy",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("budget_s__gt", 0), ("budget_s__lte", 60)),
+                name="policy_budget_in_0_60",
+            ),
         ),
     ]

@@ -91,9 +91,7 @@ def _add_closed(row: UsageRow, entry: LedgerEntry, since: datetime, until: datet
         row.cu_hours += entry.compute_units * span / 3.6e9
 
 
-def _overlap_us(
-    opened: datetime, closed: datetime, since: datetime, until: datetime
-) -> int:
+def _overlap_us(opened: datetime, closed: datetime, since: datetime, until: datetime) -> int:
     return max(0, (min(closed, until) - max(opened, since)) // MICROSECOND)
 
 

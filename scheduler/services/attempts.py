@@ -1,14 +1,19 @@
 """What an executor's news does to a job: it runs, it ended, it goes back to the queue."""
 
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from scheduler.choices import HOLDING_STATES, IntentState, JobState, Verb
 from scheduler.execute.base import Observation, Phase
 from scheduler.models import Intent, Job, Placement
 from scheduler.services.holds import placement_release
+from scheduler.services.stored import stored_integer, stored_text, stored_time
 from scheduler.services.transitions import job_move
+
+ERROR_LIMIT = 2000
 
 ENDS: dict[Phase, JobState] = {
     Phase.SUCCEEDED: JobState.SUCCEEDED,
@@ -21,14 +26,17 @@ ENDS: dict[Phase, JobState] = {
 REQUEUE_REASONS = frozenset({"node_lost", "drain", "preempted"})
 """Reasons of an eviction that is not the job's own fault: it waits for another turn."""
 
+STOPPED_BY_US = frozenset({Phase.CANCELLED, Phase.LOST})
+"""Ends that an eviction brings about; who ended by itself meanwhile, has ended."""
+
 
 def attempt_running(*, placement: Placement, seen: Observation, now: datetime) -> None:
     """Note that an attempt runs."""
     with transaction.atomic():
         job = _lock(placement)
-        if job.state != JobState.STARTING:
+        if job.state != JobState.STARTING or job.attempt != placement.attempt:
             return
-        started_at = _time(seen.started_s) or now
+        started_at = stored_time(seen.started_s) or now
         Placement.objects.filter(pk=placement.pk).update(started_at=started_at)
         job_move(
             job=job,
@@ -48,7 +56,7 @@ def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> 
             return
         evicted = placement.intents.filter(verb=Verb.EVICT).first()
         requeue = (
-            seen.phase == Phase.CANCELLED
+            seen.phase in STOPPED_BY_US
             and job.cancel_requested_at is None
             and evicted is not None
             and evicted.reason in REQUEUE_REASONS
@@ -61,12 +69,25 @@ def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> 
 
 def _requeue(job: Job, reason: str, now: datetime) -> None:
     job_move(
-        job=job, to=JobState.QUEUED, actor="scheduler", now=now, reason=reason, started_at=None
+        job=job,
+        to=JobState.QUEUED,
+        actor="scheduler",
+        now=now,
+        reason=reason,
+        started_at=None,
+        pending={"code": "pending_evaluation"},
     )
 
 
 def _finish(job: Job, seen: Observation, now: datetime) -> None:
-    finished_at = _time(seen.finished_s) or now
+    columns: dict[str, Any] = {
+        "finished_at": stored_time(seen.finished_s) or now,
+        "exit_code": stored_integer(seen.exit_code),
+        "pending": {},
+    }
+    started_at = stored_time(seen.started_s)
+    if started_at is not None:
+        columns["started_at"] = started_at
     job_move(
         job=job,
         to=ENDS[seen.phase],
@@ -74,10 +95,7 @@ def _finish(job: Job, seen: Observation, now: datetime) -> None:
         now=now,
         reason=seen.reason,
         message=seen.message,
-        finished_at=finished_at,
-        exit_code=seen.exit_code,
-        pending={},
-        **({"started_at": _time(seen.started_s)} if seen.started_s else {}),
+        **columns,
     )
 
 
@@ -96,7 +114,7 @@ def attempt_refused(*, placement: Placement, message: str, now: datetime) -> Non
 def intent_done(*, intent: Intent, now: datetime) -> None:
     """Note that an executor was told."""
     Intent.objects.filter(pk=intent.pk).update(
-        state=IntentState.DONE, done_at=now, tries=intent.tries + 1, last_error=""
+        state=IntentState.DONE, done_at=now, tries=F("tries") + 1, last_error=""
     )
 
 
@@ -104,20 +122,24 @@ def intent_failed(*, intent: Intent, error: str, final: bool, now: datetime) -> 
     """Note that telling an executor failed, for now or for good."""
     Intent.objects.filter(pk=intent.pk).update(
         state=IntentState.FAILED if final else IntentState.PENDING,
-        tries=intent.tries + 1,
-        last_error=error[:2000],
+        tries=F("tries") + 1,
+        last_error=stored_text(error, ERROR_LIMIT),
         done_at=now if final else None,
     )
 
 
-def _lock(placement: Placement) -> Job:
-    return (
-        Job.objects.select_for_update(of=("self",)).select_related("cluster").get(
-            pk=placement.job_id
-        )
+def intent_dropped(*, intent: Intent, why: str, now: datetime) -> None:
+    """Note that an executor needs not be told any more."""
+    Intent.objects.filter(pk=intent.pk).update(
+        state=IntentState.FAILED, last_error=stored_text(why, ERROR_LIMIT), done_at=now
     )
 
 
-def _time(epoch_s: float | None) -> datetime | None:
-    return None if epoch_s is None else datetime.fromtimestamp(epoch_s, tz=UTC)
+def intent_repeat(*, intent: Intent) -> None:
+    """Ask once more for what an executor was told and did not do."""
+    Intent.objects.filter(pk=intent.pk, state=IntentState.DONE).update(state=IntentState.PENDING)
 
+
+def _lock(placement: Placement) -> Job:
+    jobs = Job.objects.select_for_update(of=("self",)).select_related("cluster")
+    return jobs.get(pk=placement.job_id)

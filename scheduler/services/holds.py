@@ -36,9 +36,7 @@ def placement_release(*, placement: Placement, now: datetime) -> bool:
     placement.released_at = closed_at
     with connection.cursor() as cursor:
         cursor.execute(_CLOSE_DEVICE_HOLDS, [closed_at, placement.pk])
-    for hold in ReplicaHold.objects.filter(placement=placement).order_by("node_id"):
-        hold.released = True
-        hold.save(update_fields=["released"])
+    ReplicaHold.objects.filter(placement=placement, released=False).update(released=True)
     _book(placement, closed_at)
     return True
 
@@ -72,9 +70,7 @@ def _lines(
     )
     busy = None if cores is None or not cpu else min(1.0, cores * 1000 / cpu)
     lines: list[tuple[str, int, float | None, float | None]] = [(CPU_FLAVOR, cpu or 0, None, busy)]
-    holds = list(
-        DeviceHold.objects.filter(replica__placement=placement).select_related("device")
-    )
+    holds = list(DeviceHold.objects.filter(replica__placement=placement).select_related("device"))
     if holds:
         utilised = telemetry.devices_utilised_mean(
             device_ids=[hold.device_id for hold in holds],
@@ -97,4 +93,7 @@ def _units(holds: list[DeviceHold]) -> float | None:
 
 
 def _part(allocated: int, utilised: float | None) -> Decimal | None:
-    return None if utilised is None else Decimal(round(allocated * min(1.0, max(0.0, utilised))))
+    """Return the busy part of what was allocated, never more than all of it."""
+    if utilised is None:
+        return None
+    return Decimal(min(allocated, round(allocated * min(1.0, max(0.0, utilised)))))

@@ -3,12 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from django.contrib.auth.models import AbstractUser
+from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from scheduler import events
 from scheduler.choices import FINAL_STATES, HOLDING_STATES, JobState, Verb
 from scheduler.models import Intent, Job, JobEvent, Placement
+from scheduler.services.stored import stored_json
 from scheduler.services.transitions import job_move, job_note
 from scheduler.services.validation import JobRequest
 from tenants import policies
@@ -19,7 +21,7 @@ KEY_LIMIT = 200
 
 def job_submit(
     *,
-    actor: AbstractUser,
+    actor: User,
     request: JobRequest,
     now: datetime,
     pending: dict[str, Any],
@@ -36,14 +38,16 @@ def job_submit(
         NotAllowedError: the actor may not submit to the tenant.
     """
     if not policies.may_submit(actor, request.tenant):
-        raise NotAllowedError(f"{actor.get_username()} may not submit to {request.tenant.slug}")
+        raise NotAllowedError(
+            _("You may not submit to %(tenant)s.") % {"tenant": request.tenant.slug}
+        )
     try:
         with transaction.atomic():
             job = Job.objects.create(
                 **_columns(request),
                 owner=actor,
                 submitted_at=now,
-                pending=pending,
+                pending=stored_json(pending),
                 idempotency_key=idempotency_key,
                 expected_duration_s=expected_duration_s,
                 resubmit_of=resubmit_of,
@@ -58,9 +62,13 @@ def job_submit(
             )
             events.changed(cluster_slug=request.cluster.slug)
     except IntegrityError:
-        if idempotency_key is None:
+        first = (
+            idempotency_key
+            and Job.objects.filter(owner=actor, idempotency_key=idempotency_key).first()
+        )
+        if not first:
             raise
-        return Job.objects.get(owner=actor, idempotency_key=idempotency_key), False
+        return first, False
     return job, True
 
 
@@ -73,7 +81,7 @@ def _columns(request: JobRequest) -> dict[str, Any]:
     return columns
 
 
-def job_cancel(*, actor: AbstractUser, job: Job, now: datetime) -> None:
+def job_cancel(*, actor: User, job: Job, now: datetime) -> None:
     """Cancel a job: at once while it waits, by asking its executor while it holds something.
 
     Cancelling again while the executor stops the job changes nothing.
@@ -83,13 +91,15 @@ def job_cancel(*, actor: AbstractUser, job: Job, now: datetime) -> None:
         ConflictError: it has ended.
     """
     if not policies.may_cancel(actor, job.tenant, job.owner_id):
-        raise NotAllowedError("only the owner, a lead or an admin may cancel this job")
+        raise NotAllowedError(_("Only its owner, a lead or an admin may cancel this job."))
     with transaction.atomic():
-        locked = Job.objects.select_for_update(of=("self",)).select_related("cluster").get(
-            pk=job.pk
+        locked = (
+            Job.objects.select_for_update(of=("self",)).select_related("cluster").get(pk=job.pk)
         )
         if locked.state in FINAL_STATES:
-            raise ConflictError(f"the job has ended: it is {locked.state}")
+            raise ConflictError(
+                _("The job has ended: it is %(state)s.") % {"state": JobState(locked.state).label}
+            )
         name = actor.get_username()
         if locked.state in HOLDING_STATES:
             _cancel_holding(locked, name, now)

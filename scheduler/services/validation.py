@@ -267,11 +267,7 @@ def _refuse_controls(text: str, what: str) -> None:
 def _image(value: Any) -> str:
     if value == "":
         return ""
-    if (
-        not isinstance(value, str)
-        or len(value) > IMAGE_LIMIT
-        or not _IMAGE.fullmatch(value)
-    ):
+    if not isinstance(value, str) or len(value) > IMAGE_LIMIT or not _IMAGE.fullmatch(value):
         raise InvalidValueError.of(
             "",
             _("%(value)s is not the name of a container image; write registry/name:tag.")
@@ -365,9 +361,7 @@ def _tolerations(value: Any) -> tuple[str, ...]:
     return names
 
 
-def _references(
-    given: Mapping[str, Any], problems: _Problems, actor: "Viewer"
-) -> dict[str, Any]:
+def _references(given: Mapping[str, Any], problems: _Problems, actor: "Viewer") -> dict[str, Any]:
     return {
         "tenant": problems.check("tenant", lambda: _tenant(given.get("tenant"), actor)),
         "cluster": problems.check(
