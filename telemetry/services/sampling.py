@@ -12,7 +12,7 @@ from telemetry.choices import ClusterKind
 from telemetry.models import Cluster, Device, Node
 from telemetry.sense.base import COLLECTORS, Collector, CollectorUnavailableError
 from telemetry.sense.synthetic import Held
-from telemetry.services.ingest import IngestReport, ingest
+from telemetry.services.intake import IngestReport, ingest
 
 logger = logging.getLogger(__name__)
 

@@ -19,11 +19,6 @@ JOB = UUID("6f1c1d0e-6d3c-4a52-9b3b-0d7f1f6f3a10")
 MaxQueries = Callable[[int], AbstractContextManager[Any]]
 
 
-@pytest.fixture
-def cluster() -> Cluster:
-    return factories.cluster("demo")
-
-
 # The fleet as it is.
 
 
