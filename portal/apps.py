@@ -9,5 +9,5 @@ class PortalConfig(AppConfig):
     name = "portal"
 
     def ready(self) -> None:
-        """Register the settings' sanity checks, and Celery's application for whoever has news."""
+        """Register the settings' sanity checks, and the broker that tasks are sent to."""
         from portal import celery, checks  # noqa: F401, PLC0415 - both register by import
