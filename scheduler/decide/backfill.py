@@ -42,6 +42,11 @@ class Profile:
 
     Logical row k covers [times[k], times[k+1]); `rows[k]` is its place in the arrays, so that a row
     can be inserted by copying one.
+
+    Attributes:
+        touched: nodes whose state changed, in order, for whoever keeps counts of them.
+        version: changes whenever row 0 does.
+        first_reserved_s: start of the earliest reservation; until then nothing is taken later.
     """
 
     def __init__(
@@ -60,6 +65,7 @@ class Profile:
         self._tables = Free(*(table[None].copy() for table in free))
         self.ledger = QuotaLedger(tree)
         self.touched: list[int] = []
+        self.version = 0
         self.first_reserved_s = float("inf")
         for _, hold in running:
             self._charge(hold, slice(None))
@@ -136,6 +142,7 @@ class Profile:
         self._charge(hold, rows)
         self._take(hold, rows)
         self.touched.extend(place.node for place in hold.replicas)
+        self.version += first == 0
         if first > 0:
             self.first_reserved_s = min(self.first_reserved_s, start_s)
 

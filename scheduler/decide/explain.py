@@ -29,14 +29,27 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
     ]
     if not with_quota:
         return Blocked(WaitReason.WAITING_FOR_QUOTA, quota_evidence(session, job))
-    free = free_evidence(session, job, with_quota)
+    capacity = _capacity(session, job, with_quota)
     if session.fit_now(job, with_quota, rows=1):
-        return Blocked(WaitReason.RESERVED, free)
-    if _fits_on_unavailable(session, job, with_quota):
-        return Blocked(WaitReason.NODES_UNAVAILABLE, free | unavailable_evidence(session))
-    if _enough_in_sum(session, job, with_quota):
-        return Blocked(WaitReason.FRAGMENTED, free)
-    return Blocked(WaitReason.WAITING_FOR_CAPACITY, free)
+        return Blocked(WaitReason.RESERVED, capacity.evidence)
+    return capacity
+
+
+def _capacity(session: Session, job: JobSpec, flavors: list[int]) -> Blocked:
+    """Return what is wrong with the free capacity; kept until something is taken of it."""
+    key = (*session.kind(job), tuple(flavors))
+    known = session.explained.get(key)
+    if known and known[0] == session.profile.version:
+        return Blocked(*known[1])
+    evidence = free_evidence(session, job, flavors)
+    if _fits_on_unavailable(session, job, flavors):
+        found = Blocked(WaitReason.NODES_UNAVAILABLE, evidence | unavailable_evidence(session))
+    elif _enough_in_sum(session, job, flavors):
+        found = Blocked(WaitReason.FRAGMENTED, evidence)
+    else:
+        found = Blocked(WaitReason.WAITING_FOR_CAPACITY, evidence)
+    session.explained[key] = (session.profile.version, found)
+    return found
 
 
 def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:

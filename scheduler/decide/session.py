@@ -4,20 +4,25 @@ A session starts from a snapshot and is changed by `start` and `reserve` only. C
 cached per kind of replica and window, and only the nodes that were touched are counted again.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from scheduler.core.policy import Policy
-from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.reasons import WaitReason
+from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.decide.backfill import Hold, Profile, expected_end_s
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
 from scheduler.decide.placement import Site, place, scored
 from scheduler.decide.quota import Charge, QuotaTree
 from scheduler.decide.scoring import SCORES
+
+Kind: TypeAlias = tuple[ReplicaShape, tuple[int, ...], frozenset[str], int]
+"""Jobs of one kind need the same places: shape, allowed flavors, tolerations, least replicas."""
 
 
 class Fit(NamedTuple):
@@ -60,6 +65,7 @@ class Session:
     Attributes:
         profile: capacity and quota over time.
         tree: the compiled quota tree.
+        explained: kind and flavors -> version of the profile, and the reason found then.
         free_at_start: what was free before anything was decided.
     """
 
@@ -78,7 +84,11 @@ class Session:
         self._counted: dict[tuple[Demand, int], _Counted] = {}
         self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
         self._rooms: dict[Demand, int] = {}
-        self._no_earlier: dict[tuple[object, ...], float] = {}
+        self._no_earlier: dict[Kind, float] = {}
+        self.explained: dict[
+            tuple[*Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
+        ] = {}
+        self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
 
     # -- what a job may use -------------------------------------------------------------------
 
@@ -186,11 +196,17 @@ class Session:
             flavors: to choose from; the allowed ones by default.
             rows: rows that it must fit into; up to its end by default.
         """
+        ordinary = flavors is None and rows is None
+        kind = self.kind(job)
+        if ordinary and job.time_limit_s >= self._full.get(kind, math.inf):
+            return None
         last = rows or self.window(self.now_s + job.time_limit_s)
         best: Fit | None = None
+        full = ordinary  # until quota was in the way somewhere
         for flavor in self.allowed(job) if flavors is None else flavors:
             replicas = self.quota_replicas(job, flavor, 0, last)
             if replicas < max(job.replicas_min, best.replicas + 1 if best else 1):
+                full = False
                 continue
             demand = self.demand(job, flavor)
             counted = self.counted(demand, last)
@@ -198,7 +214,13 @@ class Session:
             if replicas >= max(job.replicas_min, best.replicas + 1 if best else 1):
                 site = self._site(demand, counted, last)
                 best = Fit(flavor, replicas, self.now_s, site)
+        if full and best is None:
+            self._full[kind] = job.time_limit_s
         return best
+
+    def kind(self, job: JobSpec) -> Kind:
+        """Return what a job has in common with others that need the same places."""
+        return (job.shape, self.allowed(job), job.tolerations, job.replicas_min)
 
     def counted(self, demand: Demand, rows: int) -> _Counted:
         """Return counts and scores of a demand for a start now, up to date."""
@@ -250,7 +272,7 @@ class Session:
 
     def fit_later(self, job: JobSpec) -> Fit | None:
         """Return the earliest planned start after now, of the smallest gang; None = never seen."""
-        key = (job.shape, self.allowed(job), job.tolerations, job.replicas_min)
+        key = self.kind(job)
         since = self._no_earlier.get(key, self.now_s)
         times, quick_seen = self.profile.times, False
         for k in range(max(1, self.profile.until(since)), len(times)):
@@ -273,7 +295,10 @@ class Session:
         if self.quota_replicas(job, flavor, k, last) < job.replicas_min:
             return None
         wanted = self.filter(self.demand(job, flavor))
-        free = self.profile.floor(k, last)
+        free = Free(*(table.copy() for table in self.profile.row(k)))
+        nodes = np.flatnonzero(wanted.count(free))  # where nothing fits at first, nothing ever does
+        for table, part in zip(free, self.profile.floor(k, last, nodes), strict=True):
+            table[nodes] = part
         site = scored(self.layout, wanted, free, self.policy.placement)
         if site.counts.sum() < job.replicas_min:
             return None

@@ -30,7 +30,7 @@ RULES = "rules"
 SOLVER_PART = 0.8
 """Part of the time left for solving that one priority class may take; the next ones need some."""
 
-PASS_FACTOR = 1.5
+PASS_FACTOR = 1.1
 """Placing and explaining is given so much of the time that the rules needed for it."""
 
 LEAST_SOLVE_S = 0.02
@@ -86,6 +86,8 @@ def decide(
     value = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf
     if incumbent and not _could_be_better(turns.session, objective, incumbent, turns.candidates):
         return _kept(incumbent, "not_needed", value)
+    if incumbent and watch.left_s() < LEAST_SOLVE_S:
+        return _kept(incumbent, "timeout", value)
     outcome = _Outcome([])
     for band in _bands(turns, incumbent, policy, now_s):
         _decide_band(turns, objective, band, watch, outcome)
