@@ -5,7 +5,6 @@ from typing import Any
 
 from celery import Celery
 from celery.signals import heartbeat_sent
-from kombu import Queue
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 
@@ -24,7 +23,7 @@ app.conf.update(
     task_acks_late=True,
     task_reject_on_worker_lost=True,
     task_default_queue="default",
-    task_queues=(Queue("cycle"), Queue("default")),
+    task_queues={"cycle": {}, "default": {}},
     task_routes={
         "scheduler.tasks.run_cycle": {"queue": "cycle"},
         "scheduler.tasks.observe": {"queue": "cycle"},
@@ -69,7 +68,7 @@ app.conf.update(
 app.autodiscover_tasks(["telemetry", "scheduler"])
 
 
-@heartbeat_sent.connect  # type: ignore[untyped-decorator]
+@heartbeat_sent.connect
 def note_worker_beat(**_news: Any) -> None:
     """Note, every few seconds, that a worker is alive; `/readyz` reads it."""
     now_s = timezone.now().timestamp()  # noqa: TID251 - a worker is an outermost layer

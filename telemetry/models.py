@@ -148,6 +148,9 @@ class Sample(models.Model):
         db_table = "telemetry_sample"
         ordering = ["at"]
 
+    def __str__(self) -> str:
+        return f"{self.at}"
+
 
 class Rollup(models.Model):
     """Means and maxima of samples over a period of 60 s or 3600 s, same subjects as samples."""

@@ -25,11 +25,13 @@ class TenantQuerySet(TreeQuerySet["Tenant"]):
 
     def where_role(self, viewer: "Viewer", roles: tuple[Role, ...]) -> "TenantQuerySet":
         """Return the tenants in which the viewer has one of the roles, inherited downwards."""
+        found: TenantQuerySet = self.none()
         if not viewer.is_authenticated or not viewer.is_active:
-            return self.none()
+            return found
         if getattr(viewer, "is_superuser", False):
             return self
-        return self.filter(pk__in=_ids_below(viewer.pk, roles))
+        found = self.filter(pk__in=_ids_below(viewer.pk, roles))
+        return found
 
 
 def _ids_below(user_id: int, roles: tuple[Role, ...]) -> list[int]:

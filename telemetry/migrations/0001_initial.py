@@ -6,156 +6,309 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Sample',
+            name="Sample",
             fields=[
-                ('id', models.BigIntegerField(primary_key=True, serialize=False)),
-                ('at', models.DateTimeField()),
-                ('cluster_id', models.BigIntegerField()),
-                ('node_id', models.BigIntegerField(null=True)),
-                ('device_id', models.BigIntegerField(null=True)),
-                ('job_uid', models.UUIDField(null=True)),
-                ('utilised_frac', models.FloatField(null=True)),
-                ('allocated_frac', models.FloatField(null=True)),
-                ('memory_used_mib', models.BigIntegerField(null=True)),
-                ('power_w', models.FloatField(null=True)),
-                ('temperature_c', models.FloatField(null=True)),
+                ("id", models.BigIntegerField(primary_key=True, serialize=False)),
+                ("at", models.DateTimeField()),
+                ("cluster_id", models.BigIntegerField()),
+                ("node_id", models.BigIntegerField(null=True)),
+                ("device_id", models.BigIntegerField(null=True)),
+                ("job_uid", models.UUIDField(null=True)),
+                ("utilised_frac", models.FloatField(null=True)),
+                ("allocated_frac", models.FloatField(null=True)),
+                ("memory_used_mib", models.BigIntegerField(null=True)),
+                ("power_w", models.FloatField(null=True)),
+                ("temperature_c", models.FloatField(null=True)),
             ],
             options={
-                'db_table': 'telemetry_sample',
-                'ordering': ['at'],
-                'managed': False,
+                "db_table": "telemetry_sample",
+                "ordering": ["at"],
+                "managed": False,
             },
         ),
         migrations.CreateModel(
-            name='Cluster',
+            name="Cluster",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('slug', models.SlugField(max_length=63, unique=True, verbose_name='slug')),
-                ('name', models.CharField(max_length=200, verbose_name='name')),
-                ('kind', models.CharField(choices=[('local', 'this machine'), ('simulated', 'simulated')], max_length=20, verbose_name='kind')),
-                ('enabled', models.BooleanField(default=True, verbose_name='enabled')),
-                ('clock_scale', models.FloatField(default=1.0, help_text='Simulated seconds per real second; 1 on real clusters.')),
-                ('options', models.JSONField(blank=True, default=dict)),
-                ('sampled_at', models.DateTimeField(help_text='Last time that sensing succeeded.', null=True)),
-                ('sense_error', models.TextField(blank=True, default='', help_text='Why sensing failed last time.')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("slug", models.SlugField(max_length=63, unique=True, verbose_name="slug")),
+                ("name", models.CharField(max_length=200, verbose_name="name")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("local", "this machine"), ("simulated", "simulated")],
+                        max_length=20,
+                        verbose_name="kind",
+                    ),
+                ),
+                ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
+                (
+                    "clock_scale",
+                    models.FloatField(
+                        default=1.0,
+                        help_text="Simulated seconds per real second; 1 on real clusters.",
+                    ),
+                ),
+                ("options", models.JSONField(blank=True, default=dict)),
+                (
+                    "sampled_at",
+                    models.DateTimeField(help_text="Last time that sensing succeeded.", null=True),
+                ),
+                (
+                    "sense_error",
+                    models.TextField(
+                        blank=True, default="", help_text="Why sensing failed last time."
+                    ),
+                ),
             ],
             options={
-                'ordering': ['slug'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('clock_scale__gt', 0)), name='cluster_clock_scale_gt_0')],
+                "ordering": ["slug"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("clock_scale__gt", 0)), name="cluster_clock_scale_gt_0"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Node',
+            name="Node",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=253)),
-                ('cpu_milli', models.BigIntegerField(help_text='Thousandths of a core that jobs may use.')),
-                ('memory_mib', models.BigIntegerField(help_text='Memory in MiB that jobs may use.')),
-                ('allocated_cpu_milli', models.BigIntegerField(default=0)),
-                ('allocated_memory_mib', models.BigIntegerField(default=0)),
-                ('state', models.CharField(choices=[('ready', 'ready'), ('unknown', 'unknown')], default='ready', max_length=20)),
-                ('scheduling', models.CharField(choices=[('open', 'open'), ('cordoned', 'cordoned'), ('draining', 'draining')], default='open', max_length=20)),
-                ('scheduling_reason', models.CharField(blank=True, default='', max_length=500)),
-                ('labels', models.JSONField(blank=True, default=dict)),
-                ('taints', django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=317), blank=True, default=list, size=None)),
-                ('notes', models.JSONField(blank=True, default=dict)),
-                ('seen_at', models.DateTimeField(null=True)),
-                ('cpu_utilised_frac', models.FloatField(null=True)),
-                ('memory_used_mib', models.BigIntegerField(null=True)),
-                ('cluster', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='nodes', to='telemetry.cluster')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("name", models.CharField(max_length=253)),
+                (
+                    "cpu_milli",
+                    models.BigIntegerField(help_text="Thousandths of a core that jobs may use."),
+                ),
+                (
+                    "memory_mib",
+                    models.BigIntegerField(help_text="Memory in MiB that jobs may use."),
+                ),
+                ("allocated_cpu_milli", models.BigIntegerField(default=0)),
+                ("allocated_memory_mib", models.BigIntegerField(default=0)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("ready", "ready"), ("unknown", "unknown")],
+                        default="ready",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "scheduling",
+                    models.CharField(
+                        choices=[
+                            ("open", "open"),
+                            ("cordoned", "cordoned"),
+                            ("draining", "draining"),
+                        ],
+                        default="open",
+                        max_length=20,
+                    ),
+                ),
+                ("scheduling_reason", models.CharField(blank=True, default="", max_length=500)),
+                ("labels", models.JSONField(blank=True, default=dict)),
+                (
+                    "taints",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=317),
+                        blank=True,
+                        default=list,
+                        size=None,
+                    ),
+                ),
+                ("notes", models.JSONField(blank=True, default=dict)),
+                ("seen_at", models.DateTimeField(null=True)),
+                ("cpu_utilised_frac", models.FloatField(null=True)),
+                ("memory_used_mib", models.BigIntegerField(null=True)),
+                (
+                    "cluster",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="nodes",
+                        to="telemetry.cluster",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['cluster_id', 'name'],
+                "ordering": ["cluster_id", "name"],
             },
         ),
         migrations.CreateModel(
-            name='Device',
+            name="Device",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('uid', models.CharField(max_length=200)),
-                ('index', models.PositiveIntegerField(help_text="As the vendor's tool counts on the node.")),
-                ('vendor', models.CharField(max_length=40)),
-                ('model', models.CharField(help_text='As the driver names it.', max_length=200)),
-                ('flavor', models.CharField(help_text='Slug of the accelerator model.', max_length=80)),
-                ('memory_mib', models.BigIntegerField(help_text='Device memory in MiB; 0 where unknown.')),
-                ('compute_units', models.FloatField(help_text='TFLOPS of dense FP16; empty where the model is unknown.', null=True)),
-                ('power_limit_w', models.FloatField(null=True)),
-                ('health', models.CharField(choices=[('healthy', 'healthy'), ('unhealthy', 'unhealthy'), ('lost', 'lost'), ('unknown', 'unknown')], default='healthy', max_length=20)),
-                ('health_note', models.CharField(blank=True, default='', max_length=500)),
-                ('link_group', models.IntegerField(default=-1)),
-                ('mig_profile', models.CharField(blank=True, default='', max_length=40)),
-                ('parent_uid', models.CharField(blank=True, default='', max_length=200)),
-                ('allocated_milli', models.IntegerField(default=0)),
-                ('allocated_memory_mib', models.BigIntegerField(default=0)),
-                ('seen_at', models.DateTimeField(null=True)),
-                ('utilised_frac', models.FloatField(null=True)),
-                ('memory_used_mib', models.BigIntegerField(null=True)),
-                ('power_w', models.FloatField(null=True)),
-                ('temperature_c', models.FloatField(null=True)),
-                ('node', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='devices', to='telemetry.node')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("uid", models.CharField(max_length=200)),
+                (
+                    "index",
+                    models.PositiveIntegerField(
+                        help_text="As the vendor's tool counts on the node."
+                    ),
+                ),
+                ("vendor", models.CharField(max_length=40)),
+                ("model", models.CharField(help_text="As the driver names it.", max_length=200)),
+                (
+                    "flavor",
+                    models.CharField(help_text="Slug of the accelerator model.", max_length=80),
+                ),
+                (
+                    "memory_mib",
+                    models.BigIntegerField(help_text="Device memory in MiB; 0 where unknown."),
+                ),
+                (
+                    "compute_units",
+                    models.FloatField(
+                        help_text="TFLOPS of dense FP16; empty where the model is unknown.",
+                        null=True,
+                    ),
+                ),
+                ("power_limit_w", models.FloatField(null=True)),
+                (
+                    "health",
+                    models.CharField(
+                        choices=[
+                            ("healthy", "healthy"),
+                            ("unhealthy", "unhealthy"),
+                            ("lost", "lost"),
+                            ("unknown", "unknown"),
+                        ],
+                        default="healthy",
+                        max_length=20,
+                    ),
+                ),
+                ("health_note", models.CharField(blank=True, default="", max_length=500)),
+                ("link_group", models.IntegerField(default=-1)),
+                ("mig_profile", models.CharField(blank=True, default="", max_length=40)),
+                ("parent_uid", models.CharField(blank=True, default="", max_length=200)),
+                ("allocated_milli", models.IntegerField(default=0)),
+                ("allocated_memory_mib", models.BigIntegerField(default=0)),
+                ("seen_at", models.DateTimeField(null=True)),
+                ("utilised_frac", models.FloatField(null=True)),
+                ("memory_used_mib", models.BigIntegerField(null=True)),
+                ("power_w", models.FloatField(null=True)),
+                ("temperature_c", models.FloatField(null=True)),
+                (
+                    "node",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="devices",
+                        to="telemetry.node",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['node_id', 'index'],
+                "ordering": ["node_id", "index"],
             },
         ),
         migrations.CreateModel(
-            name='Rollup',
+            name="Rollup",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('period_s', models.PositiveIntegerField()),
-                ('at', models.DateTimeField(help_text='Start of the period.')),
-                ('cluster_id', models.BigIntegerField()),
-                ('node_id', models.BigIntegerField(null=True)),
-                ('device_id', models.BigIntegerField(null=True)),
-                ('job_uid', models.UUIDField(null=True)),
-                ('utilised_mean_frac', models.FloatField(null=True)),
-                ('utilised_max_frac', models.FloatField(null=True)),
-                ('allocated_mean_frac', models.FloatField(null=True)),
-                ('memory_max_mib', models.BigIntegerField(null=True)),
-                ('power_mean_w', models.FloatField(null=True)),
-                ('temperature_max_c', models.FloatField(null=True)),
-                ('sample_count', models.PositiveIntegerField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("period_s", models.PositiveIntegerField()),
+                ("at", models.DateTimeField(help_text="Start of the period.")),
+                ("cluster_id", models.BigIntegerField()),
+                ("node_id", models.BigIntegerField(null=True)),
+                ("device_id", models.BigIntegerField(null=True)),
+                ("job_uid", models.UUIDField(null=True)),
+                ("utilised_mean_frac", models.FloatField(null=True)),
+                ("utilised_max_frac", models.FloatField(null=True)),
+                ("allocated_mean_frac", models.FloatField(null=True)),
+                ("memory_max_mib", models.BigIntegerField(null=True)),
+                ("power_mean_w", models.FloatField(null=True)),
+                ("temperature_max_c", models.FloatField(null=True)),
+                ("sample_count", models.PositiveIntegerField()),
             ],
             options={
-                'ordering': ['period_s', 'at'],
-                'indexes': [models.Index(fields=['period_s', 'device_id', 'at'], name='rollup_device_at'), models.Index(fields=['period_s', 'job_uid', 'at'], name='rollup_job_at')],
-                'constraints': [models.UniqueConstraint(fields=('period_s', 'at', 'cluster_id', 'node_id', 'device_id', 'job_uid'), name='rollup_unique_subject', nulls_distinct=False)],
+                "ordering": ["period_s", "at"],
+                "indexes": [
+                    models.Index(fields=["period_s", "device_id", "at"], name="rollup_device_at"),
+                    models.Index(fields=["period_s", "job_uid", "at"], name="rollup_job_at"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("period_s", "at", "cluster_id", "node_id", "device_id", "job_uid"),
+                        name="rollup_unique_subject",
+                        nulls_distinct=False,
+                    )
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='node',
-            constraint=models.UniqueConstraint(fields=('cluster', 'name'), name='node_unique_name'),
+            model_name="node",
+            constraint=models.UniqueConstraint(fields=("cluster", "name"), name="node_unique_name"),
         ),
         migrations.AddConstraint(
-            model_name='node',
-            constraint=models.CheckConstraint(condition=models.Q(('cpu_milli__gte', 0), ('memory_mib__gte', 0)), name='node_capacity_gte_0'),
+            model_name="node",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("cpu_milli__gte", 0), ("memory_mib__gte", 0)),
+                name="node_capacity_gte_0",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='node',
-            constraint=models.CheckConstraint(condition=models.Q(('allocated_cpu_milli__gte', 0), ('allocated_memory_mib__gte', 0)), name='node_allocated_gte_0'),
+            model_name="node",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("allocated_cpu_milli__gte", 0), ("allocated_memory_mib__gte", 0)
+                ),
+                name="node_allocated_gte_0",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='device',
-            constraint=models.UniqueConstraint(fields=('node', 'uid'), name='device_unique_uid'),
+            model_name="device",
+            constraint=models.UniqueConstraint(fields=("node", "uid"), name="device_unique_uid"),
         ),
         migrations.AddConstraint(
-            model_name='device',
-            constraint=models.CheckConstraint(condition=models.Q(('allocated_milli__gte', 0), ('allocated_milli__lte', 1000)), name='device_allocated_milli_0_to_1000'),
+            model_name="device",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("allocated_milli__gte", 0), ("allocated_milli__lte", 1000)),
+                name="device_allocated_milli_0_to_1000",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='device',
-            constraint=models.CheckConstraint(condition=models.Q(('allocated_memory_mib__gte', 0), models.Q(('memory_mib', 0), ('allocated_memory_mib__lte', models.F('memory_mib')), _connector='OR')), name='device_allocated_memory_fits'),
+            model_name="device",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("allocated_memory_mib__gte", 0),
+                    models.Q(
+                        ("memory_mib", 0),
+                        ("allocated_memory_mib__lte", models.F("memory_mib")),
+                        _connector="OR",
+                    ),
+                ),
+                name="device_allocated_memory_fits",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='device',
-            constraint=models.CheckConstraint(condition=models.Q(('compute_units__isnull', True), ('compute_units__gt', 0), _connector='OR'), name='device_compute_units_unknown_or_gt_0'),
+            model_name="device",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("compute_units__isnull", True), ("compute_units__gt", 0), _connector="OR"
+                ),
+                name="device_compute_units_unknown_or_gt_0",
+            ),
         ),
     ]

@@ -102,7 +102,7 @@ class _Session:
 
     def read(self) -> tuple[Devices, str]:
         try:
-            import pynvml  # type: ignore[import-untyped]  # noqa: PLC0415 asked for only here
+            import pynvml  # noqa: PLC0415 asked for only here
         except ImportError:
             return (), "the package nvidia-ml-py is not installed"
         self._calls += 1

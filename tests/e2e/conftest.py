@@ -109,10 +109,10 @@ def _read_until_ready(process: subprocess.Popen[str], lines: list[str]) -> bool:
 
 
 def _logs(folder: Path) -> str:
-    parts = []
-    for path in sorted((folder / "logs").glob("*.log")):
-        parts.append(f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}")
-    return "\n".join(parts)
+    return "\n".join(
+        f"== {path.name}\n{path.read_text(errors='replace')[-3000:]}"
+        for path in sorted((folder / "logs").glob("*.log"))
+    )
 
 
 @pytest.fixture(scope="session")

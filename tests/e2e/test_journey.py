@@ -4,8 +4,10 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -119,12 +121,10 @@ def test_the_curl_lines_of_the_readme_work_as_they_stand(portal: Portal) -> None
 
 
 def venv_path() -> str:
-    import sys
-
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
 
-def post_job(portal: Portal, token: str, fields: dict[str, object]) -> dict[str, object]:
+def post_job(portal: Portal, token: str, fields: dict[str, Any]) -> dict[str, Any]:
     body = {"tenant": "organisation", **fields}
     answer = curl(portal, token, "/api/v1/jobs/", "-d", json.dumps(body))
     assert "uid" in answer, answer
@@ -132,11 +132,11 @@ def post_job(portal: Portal, token: str, fields: dict[str, object]) -> dict[str,
 
 
 def node_allocation(portal: Portal, token: str) -> int:
-    rows = curl(portal, token, "/api/v1/nodes/?cluster=this-machine")
-    return sum(row["allocated_cpu_milli"] for row in rows["results"])  # type: ignore[index,union-attr]
+    rows = curl(portal, token, "/api/v1/nodes/?cluster=this-machine")["results"]
+    return sum(row["allocated_cpu_milli"] for row in rows)
 
 
-def curl(portal: Portal, token: str, path: str, *more: str) -> dict[str, object]:
+def curl(portal: Portal, token: str, path: str, *more: str) -> dict[str, Any]:
     done = subprocess.run(
         [
             "curl",
@@ -153,5 +153,5 @@ def curl(portal: Portal, token: str, path: str, *more: str) -> dict[str, object]
         check=True,
         timeout=30,
     )
-    answer: dict[str, object] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(done.stdout)
     return answer

@@ -1,5 +1,6 @@
 """Every process sends its tasks to the same broker."""
 
+import os
 import subprocess
 import sys
 
@@ -11,8 +12,6 @@ print(run_cycle.app.main, run_cycle.app.conf.broker_url.partition(":")[0])
 
 
 def test_a_process_that_only_sets_django_up_sends_tasks_to_our_broker() -> None:
-    import os
-
     done = subprocess.run(
         [sys.executable, "-c", PROBE],
         env={**os.environ, "DJANGO_SETTINGS_MODULE": "portal.settings"},

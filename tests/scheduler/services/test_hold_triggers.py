@@ -9,7 +9,15 @@ from django.db import IntegrityError, transaction
 from django.db.backends.postgresql.psycopg_any import DateTimeTZRange
 from django.db.utils import InternalError
 
-from scheduler.models import DeviceHold, Job, JobEvent, LedgerEntry, Placement, PriorityClass, ReplicaHold
+from scheduler.models import (
+    DeviceHold,
+    Job,
+    JobEvent,
+    LedgerEntry,
+    Placement,
+    PriorityClass,
+    ReplicaHold,
+)
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 
