@@ -1,5 +1,6 @@
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,6 +57,8 @@ def test_both_jobs_start_where_the_rules_start_one() -> None:
     assert {start.uid: start.flavor for start in plan.starts} == {"any": "slow", "picky": "fast"}
     assert plan.solver.strategy == "optimising"
     assert plan.solver.status == "optimal"
+    assert plan.solver.objective is not None
+    assert plan.solver.objective_rules is not None
     assert plan.solver.objective > plan.solver.objective_rules
     assert plan.solver.gap_frac == pytest.approx(0.0, abs=0.01)
 
@@ -92,7 +95,7 @@ def test_a_plan_that_breaks_an_invariant_is_replaced_by_the_rules(
 ) -> None:
     real = cycle.load
 
-    def forgetful(*args: object, **options: object) -> Plan:
+    def forgetful(*args: Any, **options: Any) -> Plan:
         plan = real("optimising")(*args, **options)
         return replace(plan, starts=())
 

@@ -1,6 +1,9 @@
+from collections.abc import Iterator, Sequence
+
 import pytest
 
 from scheduler.core.policy import PriorityWeights
+from scheduler.core.snapshot import JobSpec
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.ordering import Queue, class_weight, scale_of, static_parts
 from scheduler.decide.quota import Charge
@@ -52,11 +55,11 @@ def test_a_tenant_falls_back_as_it_gets_work() -> None:
     assert seen == [("x1", 500.0), ("y1", 500.0), ("x2", pytest.approx(250.0))]
 
 
-def make(jobs, shares):
+def make(jobs: Sequence[JobSpec], shares: FairShares) -> Queue:
     scale = scale_of(jobs, devices_milli=8000, cpu_milli=8000)
     parts = [(j, static_parts(j, WEIGHTS, scale, now_s=NOW_S)) for j in jobs]
     return Queue(parts, shares, WEIGHTS.fair_share, ["gpu"])
 
 
-def queue(jobs):
+def queue(jobs: Sequence[JobSpec]) -> Iterator[str]:
     return (r.job.uid for r in make(jobs, FairShares([tenant("t")], {}, {}, {}, {})))

@@ -1,0 +1,105 @@
+"""Each invariant, broken on purpose."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from scheduler.core.errors import InvalidPlanError
+from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.reasons import Pending, WaitReason
+from scheduler.core.snapshot import ReplicaPlacement, Snapshot
+from scheduler.core.verify import verify
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
+
+WHOLE = 80_000
+
+
+def place(node: int = 0, *devices: int, milli: int = 1000, memory: int = WHOLE) -> ReplicaPlacement:
+    return ReplicaPlacement(node, devices, milli, memory)
+
+
+def plan(*starts: Start, pending: tuple[str, ...] = ()) -> Plan:
+    waits = tuple(Pending(uid, WaitReason.WAITING_FOR_CAPACITY) for uid in pending)
+    return Plan("c", NOW_S, starts, waits, (), SolverReport("rules", "rules", "not_needed"))
+
+
+def start(*replicas: ReplicaPlacement, uid: str = "a", flavor: str = "a100") -> Start:
+    return Start(uid, replicas, flavor)
+
+
+def small() -> Snapshot:
+    """n1: 4 devices, one sick; n2: tainted; n3: cordoned; job a wants 2 devices, b half of one."""
+    fleet = FleetBuilder().node("n1", devices=4, sick=[3]).node("n2", devices=4, taints=["x"])
+    fleet.node("n3", devices=4, ready=False).node("n4", devices=4, flavor="h100")
+    half = job("b", devices=1, milli=500, gpu_memory_mib=50_000)
+    return world(fleet, [job("a", devices=2, flavors=["a100"]), half], tenants=[tenant("t")])
+
+
+GOOD = start(place(0, 0, 1))
+HALF = start(place(0, 2, milli=500, memory=50_000), uid="b")
+
+BROKEN: dict[str, tuple[Plan, str]] = {
+    "a job is forgotten": (plan(GOOD), "answered 0 times"),
+    "a job is answered twice": (plan(GOOD, HALF, pending=("a",)), "answered 2 times"),
+    "a job is invented": (plan(GOOD, HALF, pending=("z",)), "not pending"),
+    "too many replicas": (plan(start(place(0, 0, 1), place(0, 2, 3)), HALF), "2 replicas"),
+    "too few devices": (plan(start(place(0, 0)), HALF), "has 1 devices"),
+    "one device twice": (plan(start(place(0, 1, 1)), HALF), "has 2 devices"),
+    "a device is held by two": (plan(start(place(0, 1, 2)), HALF), "milli of device 2"),
+    "a sick device": (plan(start(place(0, 2, 3)), pending=("b",)), "sick device"),
+    "a taint is not tolerated": (plan(start(place(1, 4, 5)), HALF), "tainted node"),
+    "a cordoned node": (plan(start(place(2, 8, 9)), HALF), "not ready"),
+    "a device of another node": (plan(start(place(0, 0, 4)), HALF), "mixes nodes"),
+    "another flavor": (plan(start(place(3, 12, 13), flavor="h100"), HALF), "may not use flavor"),
+    "two flavors": (plan(start(place(3, 12, 13)), HALF), "mixes flavors"),
+    "another share": (plan(GOOD, start(place(0, 2, milli=400), uid="b")), "other milli"),
+}
+
+
+def test_a_good_plan_passes() -> None:
+    verify(small(), plan(GOOD, HALF))
+
+
+@pytest.mark.parametrize(
+    ("broken", "message"), [pytest.param(*case, id=name) for name, case in BROKEN.items()]
+)
+def test_a_broken_plan_is_named(broken: Plan, message: str) -> None:
+    with pytest.raises(InvalidPlanError, match=message):
+        verify(small(), broken)
+
+
+def test_device_memory_is_not_shared_twice() -> None:
+    """Two halves of a device that want 50 of its 80 GB each."""
+    halves = [job(uid, devices=1, milli=500, gpu_memory_mib=50_000) for uid in ("a", "b")]
+    snapshot = world(FleetBuilder().node("n1", devices=1), halves)
+    both = [start(place(0, 0, milli=500, memory=50_000), uid=uid) for uid in ("a", "b")]
+    with pytest.raises(InvalidPlanError, match="memory of device 0: 100000 taken, 80000 free"):
+        verify(snapshot, plan(*both))
+
+
+CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {
+    "its own quota": lambda s: replace(s, tenants=(tenant("t", a100=1),)),
+    "the quota above": lambda s: replace(
+        s, tenants=(tenant("top", a100=1), tenant("t", under="top", a100=0))
+    ),
+    "a flavor that others name": lambda s: replace(s, tenants=(tenant("u", a100=9), tenant("t"))),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_quota_is_checked_up_the_tree(change: Callable[[Snapshot], Snapshot]) -> None:
+    with pytest.raises(InvalidPlanError, match=r"quota|may not use"):
+        verify(change(small()), plan(GOOD, HALF))
+
+
+def test_a_quota_cut_below_use_stops_nobody_else() -> None:
+    """u holds 2 of a quota of 1; t starts within its own."""
+    held = running(job("old", tenant="u", devices=2), 0, (2, 3))
+    snapshot = world(
+        FleetBuilder().node("n1", devices=4),
+        [job("a", devices=2)],
+        running=[held],
+        tenants=[tenant("u", a100=1), tenant("t", a100=2)],
+    )
+    verify(snapshot, plan(GOOD))
