@@ -10,7 +10,7 @@ BIN := $(VENV)/bin
 # Checks read the settings too: they get a data folder of their own.
 SCRATCH := $(CURDIR)/$(VENV)/check-data
 PURE := $(wildcard $(addprefix tests/,scheduler/core scheduler/decide scheduler/simulate \
-	telemetry/forecast telemetry/sense properties golden architecture contract))
+	telemetry/forecast telemetry/sense properties golden))
 
 export PYTHON
 .DEFAULT_GOAL := help

@@ -1,15 +1,13 @@
 """`manage.py token USER`: a new API token, printed once."""
 
 from argparse import ArgumentParser, ArgumentTypeError
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
-from knox.models import AuthToken
 
-LONGEST_DAYS = 3650
+from portal.accounts.tokens import LONGEST_DAYS, token_create
 
 
 def days(text: str) -> int:
@@ -44,5 +42,4 @@ class Command(BaseCommand):
             ) from wrong
         if not user.is_active:
             raise CommandError(f"The user {options['user']!r} is not active: activate it first.")
-        _kept, token = AuthToken.objects.create(user, expiry=timedelta(days=options["days"]))
-        self.stdout.write(token)
+        self.stdout.write(token_create(user=user, days=options["days"]))
