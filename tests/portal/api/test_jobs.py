@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from scheduler.models import Job
-from tests.portal.api.conftest import World, asked
+from tests.portal.world import World, asked
 
 JOBS = "/api/v1/jobs/"
 ALL_FIELDS = {
@@ -199,7 +199,7 @@ def test_a_byte_that_is_no_number_is_refused(ada: APIClient, since: str) -> None
     assert (answer.status_code, list(answer.json()["fields"])) == (400, ["since"])
 
 
-def test_the_list_is_narrowed_in_the_database(ada: APIClient, cycle: Callable[..., None]) -> None:
+def test_the_list_is_narrowed_in_the_database(ada: APIClient) -> None:
     for name in ("one", "two"):
         ada.post(JOBS, asked(name=name), format="json")
     uid = ada.post(JOBS, asked(name="three", kind="training"), format="json").json()["uid"]

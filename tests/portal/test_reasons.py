@@ -1,0 +1,148 @@
+"""Every code has a sentence in people's units."""
+
+import re
+from inspect import getsource
+
+import pytest
+
+from portal import reasons
+from scheduler.core.reasons import WaitReason
+from scheduler.decide import remedies
+from scheduler.execute import base
+
+SHAPE = {"replicas": 2, "cpu_milli": 1500, "memory_mib": 16384, "devices": 4, "gpu_milli": 1000}
+
+
+def test_every_reason_of_the_engine_has_a_sentence() -> None:
+    assert {str(code) for code in WaitReason} == set(reasons.WAITING)
+    for code in WaitReason:
+        text = reasons.sentence({"code": str(code), "evidence": {}})
+        assert text.endswith(".")
+        assert "%(" not in text
+
+
+def test_every_remedy_of_the_engine_has_a_sentence() -> None:
+    used = set(re.findall(r'Remedy\(\s*"(\w+)"', getsource(remedies)))
+    assert len(used) >= 9
+    assert used <= set(reasons.REMEDIES)
+
+
+def test_every_reason_of_an_executor_has_a_sentence() -> None:
+    doc = re.search(
+        r"reason: short machine word: (.*?)\.", base.Observation.__doc__ or "", re.DOTALL
+    )
+    assert doc is not None
+    words = set(re.findall(r"\w+", doc.group(1)))
+    assert "memory_limit" in words
+    assert words <= set(reasons.ENDINGS)
+
+
+def test_an_unknown_code_still_gets_an_answer() -> None:
+    assert reasons.sentence({"code": "new"}) == "It waits; the reason is not known."
+    assert reasons.remedy_sentence({"code": "new"}) == "Ask an admin."
+    assert reasons.end_sentence("new") == ""
+
+
+def test_nothing_waits_where_nothing_is_stored() -> None:
+    assert reasons.pending_view({}) is None
+    assert reasons.pending_view(None) is None
+
+
+CASES = {
+    "never fits a node": (
+        "never_fits",
+        {
+            "asked": {**SHAPE, "replicas": 1},
+            "largest_node": {"cpu_milli": 8000, "memory_mib": 32768, "devices": {"a100": 2}},
+            "replicas_when_empty": 0,
+        },
+        (
+            "No node is large enough, even empty: "
+            "each replica asks for 1.5 cores, 16 GiB, 4 devices; "
+            "the largest amounts on one node are 8 cores, 32 GiB, 2 × a100."
+        ),
+    ),
+    "never fits together": (
+        "never_fits",
+        {"asked": SHAPE, "largest_node": {}, "replicas_when_empty": 1},
+        "2 replicas can never run together: the whole cluster, empty, holds 1 of them.",
+    ),
+    "more than all quota": (
+        "exceeds_max_quota",
+        {"flavor": "a100", "asked_milli": 4000, "most_milli": 2500, "named": True},
+        "It asks for 4 × a100; with all that it may borrow, the tenant gets 2.5 × a100.",
+    ),
+    "quota in use": (
+        "waiting_for_quota",
+        {
+            "flavor": "cpu",
+            "asked_milli": 1500,
+            "available_milli": 500,
+            "used_milli": 3500,
+            "nominal_milli": 4000,
+        },
+        (
+            "The tenant's quota is in use: it asks for 1.5 cores, and 0.5 cores are left "
+            "(3.5 cores used, 4 cores owned)."
+        ),
+    ),
+    "nodes away": (
+        "nodes_unavailable",
+        {"unavailable_nodes": {"cordoned": 1, "unknown": 2}, "unhealthy_devices": 0},
+        "It would fit, but not all may be used: 1 node cordoned, 2 nodes unreachable.",
+    ),
+    "no such flavor": (
+        "no_matching_flavor",
+        {"asked": {"flavors": ["h100"]}, "present": ["a100", "910b"]},
+        "This cluster has no h100; it has: a100, 910b.",
+    ),
+    "full": (
+        "waiting_for_capacity",
+        {"asked": {**SHAPE, "gpu_milli": 500, "devices": 1}, "free": {"cpu_milli": 500}},
+        (
+            "Too little is free: it asks for 2 × (1.5 cores, 16 GiB, 0.5 of a device), "
+            "and 0.5 cores, 0 MiB are free."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "evidence", "said"), CASES.values(), ids=CASES.keys())
+def test_a_sentence_gives_the_numbers(code: str, evidence: dict[str, object], said: str) -> None:
+    assert reasons.sentence({"code": code, "evidence": evidence}) == said
+
+
+def test_a_remedy_says_whether_the_job_would_start_at_once() -> None:
+    params = {"devices": 2, "starts_now": True}
+    said = reasons.remedy_sentence({"code": "fewer_devices", "params": params})
+    assert said == "Ask for 2 devices per replica, and it starts now."
+    later = reasons.remedy_sentence(
+        {"code": "ask_for_quota", "params": {"missing_milli": {"a100": 1500}}}
+    )
+    assert later == "Ask for 1.5 × a100 more quota."
+
+
+FAULTS = {
+    "too many devices": (
+        {"asked": SHAPE, "largest_node": {"cpu_milli": 8000, "memory_mib": 99999, "devices": {}}},
+        ("devices",),
+    ),
+    "too much of two": (
+        {"asked": SHAPE, "largest_node": {"cpu_milli": 1000, "memory_mib": 1, "devices": {"a": 8}}},
+        ("cpu_milli", "memory_mib"),
+    ),
+    "too many replicas": (
+        {
+            "asked": SHAPE,
+            "largest_node": {"cpu_milli": 9e9, "memory_mib": 9e9, "devices": {"a": 8}},
+        },
+        ("replicas",),
+    ),
+}
+
+
+@pytest.mark.parametrize(("evidence", "fields"), FAULTS.values(), ids=FAULTS.keys())
+def test_a_refusal_names_the_fields_to_change(
+    evidence: dict[str, object], fields: tuple[str, ...]
+) -> None:
+    assert reasons.fields_at_fault({"code": "never_fits", "evidence": evidence}) == fields
