@@ -9,5 +9,9 @@ class InvalidSnapshotError(EngineError):
     """The snapshot contradicts itself (shapes disagree, a negative amount, a tree with a cycle)."""
 
 
+class InvalidPolicyError(EngineError):
+    """The policy names a strategy or a score that does not exist, or a weight that is no weight."""
+
+
 class InvalidPlanError(EngineError):
     """A plan breaks an invariant; the verifier names it."""

@@ -13,7 +13,7 @@ from scheduler.core.verify import verify
 from scheduler.decide import remedies
 from scheduler.decide.strategies.base import STRATEGIES, Strategy
 from scheduler.decide.turns import Turns
-from scheduler.decide.validate import validate
+from scheduler.decide.validate import validate, validate_policy
 
 RULES = "rules"
 
@@ -39,7 +39,9 @@ def decide(
 
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself.
+        InvalidPolicyError: the policy cannot be followed.
     """
+    validate_policy(policy)
     validate(snapshot)
     began_s = clock() if clock else 0.0
     plan = _checked(snapshot, _rules(snapshot, policy, now_s, budget_s))
@@ -86,6 +88,7 @@ def _answer(
 ) -> Start | Pending:
     """Run the turns up to the job's own and return its answer."""
     asked = replace(snapshot, pending=(*snapshot.pending, job))
+    validate_policy(policy)
     validate(asked)
     turns = Turns(asked, policy, now_s=now_s, focus=focus)
     for ranked in turns.queue():
@@ -136,8 +139,8 @@ def _improved(
     clock: Callable[[], float] | None,
 ) -> Plan:
     """Return what the policy's strategy makes of the rules plan; that plan itself if it fails."""
-    strategy = load(policy.strategy)
     try:
+        strategy = load(policy.strategy)
         plan = strategy(
             snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
         )

@@ -2,13 +2,17 @@
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.core.errors import InvalidSnapshotError
+from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
+from scheduler.core.policy import Policy
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import Fleet, RunningJob, Snapshot, TenantNode
+from scheduler.decide.scoring import SCORES
+from scheduler.decide.strategies.base import STRATEGIES
 
 
 def validate(snapshot: Snapshot) -> None:
@@ -31,6 +35,23 @@ def validate(snapshot: Snapshot) -> None:
         _require(good, f"usage_decayed of {tenant!r} is {usage}")
     for factor in snapshot.start_error:
         _require(math.isfinite(factor) and factor >= 0, f"start_error holds {factor}")
+
+
+def validate_policy(policy: Policy) -> None:
+    """Check that a policy can be followed.
+
+    Raises:
+        InvalidPolicyError: an unknown strategy or placement, or a weight that is negative or not
+            a number.
+    """
+    if policy.strategy not in STRATEGIES:
+        raise InvalidPolicyError(f"strategy {policy.strategy!r} is not one of {list(STRATEGIES)}")
+    if policy.placement not in SCORES:
+        raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
+    for weights in (policy.order, policy.objective):
+        for name, weight in asdict(weights).items():
+            if not (math.isfinite(weight) and weight >= 0):
+                raise InvalidPolicyError(f"weight {name} is {weight}")
 
 
 def _require(condition: bool | np.bool_, message: str) -> None:

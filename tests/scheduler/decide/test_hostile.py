@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.core.errors import InvalidSnapshotError
+from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
 from scheduler.core.reasons import WaitReason
@@ -150,3 +150,17 @@ BROKEN = {
 def test_a_snapshot_that_contradicts_itself_is_refused(message: str, snapshot: Snapshot) -> None:
     with pytest.raises(InvalidSnapshotError, match=message):
         decide(snapshot, Policy(strategy="rules"), now_s=NOW_S, budget_s=1.0)
+
+
+UNUSABLE = {
+    "strategy 'magic' is not one of": Policy(strategy="magic"),
+    "placement 'anywhere' is not one of": Policy(placement="anywhere"),
+    "weight age is nan": Policy(order=PriorityWeights(age=math.nan)),
+    "weight energy is -1": Policy(objective=ObjectiveWeights(energy=-1)),
+}
+
+
+@pytest.mark.parametrize(("message", "policy"), UNUSABLE.items(), ids=UNUSABLE.keys())
+def test_a_policy_that_cannot_be_followed_is_refused(message: str, policy: Policy) -> None:
+    with pytest.raises(InvalidPolicyError, match=message):
+        decide(GOOD, policy, now_s=NOW_S, budget_s=1.0)

@@ -30,7 +30,7 @@ RULES = "rules"
 SOLVER_PART = 0.8
 """Part of the time left for solving that one priority class may take; the next ones need some."""
 
-PASS_FACTOR = 1.1
+PASS_FACTOR = 1.0
 """Placing and explaining is given so much of the time that the rules needed for it."""
 
 LEAST_SOLVE_S = 0.02
