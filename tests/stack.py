@@ -15,16 +15,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
 from django.core.management import execute_from_command_line
 
 from portal.embedded import addresses, postgres, processes, valkey
 
 OWNER = "KILTER_TEST_STACK"
+PREFIX = "kilter-test-"
 START_S = 60.0
 
 
 def _start() -> None:
-    folder = Path(tempfile.mkdtemp(prefix="kilter-test-"))
+    _remove_left_over()
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
     (folder / "static").mkdir()  # whitenoise warns where it is missing
     os.environ["KILTER_DATA"] = str(folder)
     os.environ[OWNER] = str(os.getpid())
@@ -34,6 +37,14 @@ def _start() -> None:
         servers.append(_start_valkey(folder))
     if not os.environ.get("DATABASE_URL"):
         servers.append(_start_postgres(folder))
+
+
+def _remove_left_over() -> None:
+    """Remove what runs left that were killed; their servers died with them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*-*"):
+        owner = folder.name.removeprefix(PREFIX).split("-")[0]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _start_valkey(folder: Path) -> subprocess.Popen[bytes]:
