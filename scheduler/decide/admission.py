@@ -18,6 +18,9 @@ _LATER_HOLDS = {
     WaitReason.BUDGET_SPENT.value: WaitReason.BUDGET_SPENT,
 }
 
+MOST_AMOUNT, MOST_COUNT = 1 << 40, 1 << 20
+"""Anything beyond is a mistake, and would not fit the arrays' integers."""
+
 
 class Refusal(NamedTuple):
     """Why a job is not even tried, with the numbers."""
@@ -48,13 +51,13 @@ def _mistake(session: Session, job: JobSpec) -> str:
     shape = job.shape
     checks = {
         "unknown_tenant": job.tenant in session.tree.index,
-        "cpu_milli": shape.cpu_milli >= 1,
-        "memory_mib": shape.memory_mib >= 1,
-        "devices": shape.devices >= 0,
+        "cpu_milli": 1 <= shape.cpu_milli <= MOST_AMOUNT,
+        "memory_mib": 1 <= shape.memory_mib <= MOST_AMOUNT,
+        "devices": 0 <= shape.devices <= MOST_COUNT,
         "gpu_milli": 1 <= shape.gpu_milli <= WHOLE_MILLI,
         "fraction_of_many": shape.gpu_milli == WHOLE_MILLI or shape.devices <= 1,
-        "gpu_memory_mib": shape.gpu_memory_mib >= 0,
-        "replicas": 1 <= job.replicas_min <= job.replicas_max,
+        "gpu_memory_mib": 0 <= shape.gpu_memory_mib <= MOST_AMOUNT,
+        "replicas": 1 <= job.replicas_min <= job.replicas_max <= MOST_COUNT,
         "time_limit_s": math.isfinite(job.time_limit_s) and job.time_limit_s > 0,
         "submitted_s": math.isfinite(job.submitted_s),
         "not_before_s": math.isfinite(job.not_before_s),

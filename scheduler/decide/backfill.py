@@ -27,6 +27,9 @@ RUNNING_ROWS = 48
 SOFT_ROWS = 96
 """Beyond this many rows a new end is rounded up to a row that exists."""
 
+HARD_ROWS = 192
+"""There are never more rows than this, however long the time limits grow."""
+
 
 class Hold(NamedTuple):
     """What one job takes: its tenant's charges and the places of its replicas."""
@@ -107,10 +110,15 @@ class Profile:
         self.ledger.resize(rows)
 
     def _row_at(self, end_s: float) -> int:
-        """Return the logical row in which something that ends at `end_s` is free again."""
-        at = bisect.bisect_left(self.times, end_s)
-        exists = at < len(self.times) and (self.times[at] == end_s or len(self.times) >= SOFT_ROWS)
-        if not exists:
+        """Return the logical row in which something that ends at `end_s` is free again.
+
+        That is one past the last row where rows are used up: then it is never seen to end, which
+        keeps the profile bounded and errs on the side of those who wait.
+        """
+        at, rows = bisect.bisect_left(self.times, end_s), len(self.times)
+        most = HARD_ROWS if at == rows else SOFT_ROWS
+        known = at < rows and self.times[at] == end_s
+        if rows < most and not known:
             self._insert(at, end_s)
         return at
 

@@ -14,6 +14,9 @@ from scheduler.core.snapshot import Fleet, RunningJob, Snapshot, TenantNode
 from scheduler.decide.scoring import SCORES
 from scheduler.decide.strategies.base import STRATEGIES
 
+MOST_QUOTA = 1 << 50
+"""Sums of so many tenants' quotas still fit 64 bits."""
+
 
 def validate(snapshot: Snapshot) -> None:
     """Check that a snapshot does not contradict itself; O(its size).
@@ -123,6 +126,7 @@ def _check_tree(tenants: Sequence[TenantNode]) -> None:
         for flavor, line in tenant.quotas.items():
             amounts = (line.nominal, line.borrowing_limit or 0, line.lending_limit or 0)
             _require(min(amounts) >= 0, f"quota of {slug!r} for {flavor!r} is negative")
+            _require(max(amounts) <= MOST_QUOTA, f"quota of {slug!r} for {flavor!r} is absurd")
 
 
 def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:

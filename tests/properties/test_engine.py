@@ -44,6 +44,16 @@ def test_every_plan_passes_the_verifier_and_answers_every_job_once(
     assert sorted(answered) == sorted(job.uid for job in snapshot.pending)
 
 
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(worlds(max_jobs=25), st.sampled_from(["pack", "spread"]))
+def test_long_queues_pass_the_verifier_under_both_strategies(
+    snapshot: Snapshot, placement: str
+) -> None:
+    for policy in (RULES, OPTIMISING):
+        verify(snapshot, plan_of(snapshot, replace(policy, placement=placement)))
+
+
 @settings(max_examples=60, deadline=None)
 @given(worlds(), st.sampled_from(["pack", "spread"]))
 def test_no_tenant_starts_more_than_its_quota_makes_available(

@@ -12,7 +12,9 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import QuotaLine, Snapshot, TenantNode
+from scheduler.decide.backfill import HARD_ROWS
 from scheduler.decide.cycle import decide
+from scheduler.decide.turns import Turns
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 STRATEGIES = ["rules", "optimising"]
@@ -94,10 +96,20 @@ def test_a_running_job_past_its_limit_is_expected_to_end_soon() -> None:
     assert plan.pending[0].expected_start_p50_s == NOW_S + 60
 
 
+def test_ever_longer_time_limits_do_not_make_the_profile_grow_without_end() -> None:
+    jobs = [job(f"j{i:03d}", limit_s=100.0 + i, submitted_s=NOW_S - 1000 + i) for i in range(400)]
+    snapshot = world(FleetBuilder().node("n1", cpu=400), jobs)
+    turns = Turns(snapshot, Policy(), now_s=NOW_S)
+    for ranked in turns.queue():
+        turns.turn(ranked)
+    assert len(turns.starts) == 400
+    assert len(turns.session.profile.times) == HARD_ROWS
+
+
 MISTAKES: dict[str, dict[str, Any]] = {
-    "cpu_milli": {"cpu": 0},
+    "cpu_milli": {"cpu": 10**30},
     "memory_mib": {"memory_mib": -5},
-    "devices": {"devices": -1},
+    "devices": {"devices": 10**9},
     "gpu_milli": {"devices": 1, "milli": 1001},
     "fraction_of_many": {"devices": 2, "milli": 500},
     "replicas": {"replicas": 3, "replicas_max": 2},
@@ -136,6 +148,9 @@ BROKEN = {
     "fair_weight of 't' is nan": replace(GOOD, tenants=(tenant("t", weight=math.nan),)),
     "quota of 't' for 'a100' is negative": replace(
         GOOD, tenants=(tenant("t", a100=QuotaLine(-1)),)
+    ),
+    "quota of 't' for 'a100' is absurd": replace(
+        GOOD, tenants=(tenant("t", a100=QuotaLine(1 << 62)),)
     ),
     "node_ready has 2 entries": without_fleet(GOOD, node_ready=np.array([True, True])),
     "node_cpu_milli holds a negative": without_fleet(GOOD, node_cpu_milli=np.array([-1])),

@@ -1,0 +1,41 @@
+import json
+
+import pytest
+
+from benchmarks.cycle import main
+
+KEYS = {
+    "cycle_s",
+    "placements",
+    "placements_per_s",
+    "objective",
+    "objective_rules",
+    "gap_pct",
+    "status",
+    "baseline",
+    "nodes",
+    "pending",
+    "policy",
+    "seed",
+    "peak_rss_mib",
+    "machine",
+}
+
+
+@pytest.mark.parametrize("policy", ["rules", "optimising"])
+def test_the_last_line_is_one_object_with_the_agreed_keys(
+    policy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--nodes", "12", "--pending", "20", "--policy", policy, "--json"])
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result.keys() >= KEYS
+    assert result["placements"] > 0
+    assert result["baseline"]["first_fit"].keys() >= {"cycle_s", "placements", "objective"}
+
+
+def test_one_seed_is_one_world(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for _ in range(2):
+        main(["--nodes", "12", "--pending", "20", "--seed", "7", "--json"])
+        found.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
+    assert found[0]["objective"] == found[1]["objective"]
