@@ -35,7 +35,7 @@ def clusters(request: SignedInRequest) -> HttpResponse:
     if not slug:
         return render(request, "pages/fleet_none.html")
     cluster = cluster_or_404(request, slug)
-    form = PolicyForm(request.POST or None, initial=_initial(cluster))
+    form = PolicyForm(request.POST if request.method == "POST" else None, initial=_initial(cluster))
     if request.method == "POST" and form.is_valid() and _change(request, cluster, form):
         messages.success(request, _("Saved; the next cycle obeys."))
         return redirect(f"{request.path}?cluster={cluster.slug}")

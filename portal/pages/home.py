@@ -24,7 +24,7 @@ from tenants.selectors import tenants_submittable
 
 OPEN_SHOWN = 20
 ENDED_SHOWN = 6
-TENANTS_SHOWN = 3
+QUOTAS_SHOWN = 6
 WHOLE_MILLI = 1000
 
 
@@ -35,15 +35,15 @@ def home(request: SignedInRequest) -> HttpResponse:
     mine = job_list(viewer=request.user).filter(owner_id=request.user.pk)
     open_jobs = list(mine.exclude(state__in=FINAL_STATES)[:OPEN_SHOWN])
     tenants = list(tenants_submittable(viewer=request.user).order_by("slug"))
-    names = {tenant.slug: tenant.name for tenant in tenants[:TENANTS_SHOWN]}
-    clusters = [_cluster(cluster, names, now) for cluster in cluster_list(enabled=True)]
+    names = {tenant.slug: tenant.name for tenant in tenants}
+    real_first = sorted(cluster_list(enabled=True), key=lambda c: (c.is_simulated, c.slug))
+    clusters = [_cluster(cluster, names, now) for cluster in real_first]
     context = {
         "now": now,
         "open_jobs": [_open(job) for job in open_jobs],
         "ended": _ended(mine),
         "clusters": clusters,
         "tenants": tenants,
-        "more_tenants": len(tenants) > TENANTS_SHOWN,
         "is_new": not open_jobs and not mine.exists(),
     }
     return render(request, "pages/home.html", context)
@@ -60,16 +60,21 @@ def _ended(mine: QuerySet[Job]) -> list[Job]:
 def _cluster(cluster: Cluster, names: dict[str, str], now: datetime) -> dict[str, Any]:
     """Return a cluster's pulse, what is free on it, and the quotas of some tenants there."""
     snapshot = snapshots.take(cluster=cluster, now=now).snapshot
+    quotas = _quotas(snapshot, names)
     return {
         "cluster": cluster,
         "pulse": fleet_rows(cluster)["cluster"],
         "free": free_now(snapshot.fleet),
-        "quotas": _quotas(snapshot, names),
+        "quotas": quotas[:QUOTAS_SHOWN],
+        "more_quotas": len(quotas) > QUOTAS_SHOWN,
     }
 
 
 def _quotas(snapshot: Snapshot, names: dict[str, str]) -> list[tuple[str, QuotaLine]]:
-    return [(names[line.row.tenant], line) for line in tenant_lines(snapshot, names)]
+    """Return tenant and line, those in use first, the fullest of them first of all."""
+    lines = tenant_lines(snapshot, names)
+    lines.sort(key=lambda line: -line.row.used / max(1, line.bar.scale))
+    return [(names[line.row.tenant], line) for line in lines]
 
 
 def free_now(fleet: Fleet) -> dict[str, Any]:

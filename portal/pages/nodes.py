@@ -65,7 +65,7 @@ def node_act(request: SignedInRequest, slug: str, name: str, action: str) -> Htt
     node = _node_or_404(cluster, name)
     if action not in ACTIONS:
         raise Http404
-    form = ReasonForm(request.POST or None)
+    form = ReasonForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
         ACTIONS[action](
             actor_name=request.user.get_username(),

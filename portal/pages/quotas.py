@@ -60,7 +60,7 @@ def quotas(request: SignedInRequest) -> HttpResponse:
     cluster = _cluster(request)
     if cluster is None:
         return render(request, "pages/fleet_none.html")
-    form = _form(request, cluster, request.POST or None)
+    form = _form(request, cluster, request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid() and _set(request, cluster, form):
         messages.success(request, _("Saved."))
         return redirect(f"{reverse('pages:admin-quotas')}?cluster={cluster.slug}")

@@ -17,7 +17,7 @@ from portal.pages.quota_bars import flavor_label, quota_line
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import waiting
 from scheduler.estimates import Estimate
-from scheduler.selectors.jobs import priority_class_list
+from scheduler.selectors.jobs import job_list, priority_class_list
 from scheduler.submission import JobRefusedError, job_ask, job_dry_run
 from telemetry.choices import ClusterKind, DeviceHealth, NodeState, Scheduling
 from telemetry.selectors import fleet
@@ -106,12 +106,13 @@ def _page(
 
 
 def _initial(request: SignedInRequest) -> dict[str, Any]:
-    """Return what the fields start with: those of the job named in the address, if any."""
+    """Return what a job named in the address asked for; else the viewer's last tenant."""
     copied = request.GET.get("from", "")
     try:
         uid = UUID(copied)
     except ValueError:
-        return {}
+        last = job_list(viewer=request.user).filter(owner_id=request.user.pk).first()
+        return {} if last is None else {"tenant": last.tenant.slug}
     return as_typed(job_or_404(request, uid))
 
 

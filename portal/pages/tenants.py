@@ -21,7 +21,7 @@ from tenants.services import tenant_create
 def tenants(request: SignedInRequest) -> HttpResponse:
     """Show the tenants that the viewer sees; make one."""
     parents = parent_choices(request)
-    form = TenantForm(request.POST or None, parents=parents)
+    form = TenantForm(request.POST if request.method == "POST" else None, parents=parents)
     if request.method == "POST" and form.is_valid():
         made = _create(request, form)
         if made is not None:

@@ -17,7 +17,7 @@ from portal.pages.signed_in import SignedInRequest
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
     """List the viewer's tokens; make one, and show it this once."""
-    form = TokenForm(request.POST or None)
+    form = TokenForm(request.POST if request.method == "POST" else None)
     made = ""
     if request.method == "POST" and form.is_valid():
         made = token_create(user=request.user, days=form.cleaned_data["days"])

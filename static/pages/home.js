@@ -1,17 +1,5 @@
-// Home: my jobs and the clusters' pulse, brought up to date when a job of mine changes.
+// Home: my jobs and the clusters' pulse.
 
-import { connect } from "./live.js";
-import { refresh } from "./refresh.js";
+import { watchJobs } from "./watch.js";
 
-const shown = (changed) => [...changed.keys()].some((key) => document.querySelector(`[data-job-state="${CSS.escape(key.split(":").pop())}"]`));
-
-connect("/ws/jobs/", {
-  onSnapshot: (rows) => {
-    const differs = [...rows].some(([key, row]) => {
-      const badge = document.querySelector(`[data-job-state="${CSS.escape(key.split(":").pop())}"] [data-state]`);
-      return badge && badge.dataset.state !== row.state;
-    });
-    if (differs) refresh();
-  },
-  onDelta: ({ changed }) => { if (shown(changed)) refresh(); },
-});
+watchJobs();

@@ -1,4 +1,5 @@
-// Brings parts of a page up to date from the page itself: each element with `data-refresh` and an id is taken anew.
+// Brings parts of a page up to date from the page itself: each element with `data-refresh` and an id is taken anew;
+// `data-refresh="empty"` only while it holds nothing, for what draws itself from then on. Figures' data come too.
 
 import { toast } from "./kilter.js";
 import { say } from "./words.js";
@@ -13,8 +14,13 @@ async function take() {
   if (answer.redirected || !answer.ok) throw new Error(String(answer.status));
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const old of document.querySelectorAll("[data-refresh]")) {
+    if (old.dataset.refresh === "empty" && old.childElementCount) continue;
     const fresh = page.getElementById(old.id);
     if (fresh && fresh.outerHTML !== old.outerHTML) old.replaceWith(document.adoptNode(fresh));
+  }
+  for (const old of document.querySelectorAll('script[type="application/json"][id]')) {
+    const fresh = page.getElementById(old.id);
+    if (fresh && fresh.textContent !== old.textContent) old.textContent = fresh.textContent;
   }
   document.dispatchEvent(new CustomEvent("kilter:refreshed"));
 }

@@ -10,14 +10,19 @@ function show(element, visible) {
 
 function arrange() {
   const cluster = form.elements.cluster.value;
+  const devices = form.elements.devices.value.trim();
+  const wantsDevices = devices !== "" && devices !== "0";
   for (const part of form.querySelectorAll("[data-for-images]")) show(part, !processesOnly.includes(cluster));
+  for (const part of form.querySelectorAll("[data-for-shares]")) show(part, devices === "1");
+  form.querySelector("[data-for-devices]").hidden = !wantsDevices;
   let any = false;
   for (const part of form.querySelectorAll("[data-cluster-only]")) {
     const mine = part.dataset.clusterOnly === cluster;
     any ||= mine;
-    show(part, mine);
+    show(part, mine && wantsDevices);
   }
   form.querySelector("[data-no-devices]").hidden = any;
+  form.querySelector("[data-any-device]").hidden = !any;
 }
 
 function type(changes) {
@@ -35,6 +40,7 @@ function type(changes) {
 
 if (form) {
   form.addEventListener("change", arrange);
+  form.addEventListener("input", arrange);
   form.addEventListener("submit", () => { form.querySelector("[data-submit]").disabled = true; });
   window.addEventListener("pageshow", () => { form.querySelector("[data-submit]").disabled = false; });
   document.getElementById("estimate")?.addEventListener("click", (event) => {

@@ -14,7 +14,8 @@ from django.utils.translation import gettext_lazy
 
 from scheduler.choices import JobKind
 from scheduler.models import Job
-from scheduler.services.validation import COMMAND_LIMIT_BYTES, DEFAULT_CLUSTER, IMAGE_LIMIT
+from scheduler.services.texts import COMMAND_LIMIT_BYTES, IMAGE_LIMIT
+from scheduler.services.validation import DEFAULT_CLUSTER
 from telemetry import units
 
 Choices = Iterable[tuple[str, Any]]

@@ -75,15 +75,15 @@ class MemberForm(ServiceForm):
     )
     role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.MEMBER)
 
-    def __init__(self, *args: Any, auto_id: str = "member_%s", **kwargs: Any) -> None:
-        super().__init__(*args, auto_id=auto_id, **kwargs)
+    def __init__(self, data: Any = None, *, auto_id: str = "member_%s") -> None:
+        super().__init__(data, auto_id=auto_id)
 
 
 class PersonForm(MemberForm):
     """A new account, added to the tenant at once."""
 
-    def __init__(self, *args: Any, auto_id: str = "person_%s", **kwargs: Any) -> None:
-        super().__init__(*args, auto_id=auto_id, **kwargs)
+    def __init__(self, data: Any = None, *, auto_id: str = "person_%s") -> None:
+        super().__init__(data, auto_id=auto_id)
 
 
 def _set_choices(form: forms.Form, name: str, choices: Choices) -> None:

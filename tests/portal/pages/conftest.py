@@ -65,7 +65,7 @@ def world(db: None, settings: Any, tmp_path: Path) -> Iterator[World]:
             factories.device(node, index, flavor=A100)
     organisation = factories.tenant("organisation")
     vision = factories.tenant("vision", organisation)
-    language = factories.tenant("language", organisation)
+    language = factories.tenant("language", organisation, name="Speech team")
     factories.quota(vision, demo, A100, 4000)
     factories.quota(language, demo, A100, 4000)
     ada = factories.member(vision, username="ada")

@@ -1,0 +1,121 @@
+"""One job's page, and what may be done there."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from portal.pages.job import steps
+from scheduler.choices import JobState
+from scheduler.models import Job
+from tests.factories import NOW
+from tests.portal.pages.conftest import World, text_of
+
+PENDING = {
+    "code": "waiting_for_capacity",
+    "evidence": {"asked": {"devices": 4}, "free": {"devices": 2}},
+    "remedies": [{"code": "fewer_devices", "params": {"devices": 2, "starts_now": True}}],
+    "expected_start_p50": "2026-03-02T12:10:00+00:00",
+    "expected_start_p90": "2026-03-02T12:30:00+00:00",
+    "position": 3,
+}
+
+
+def test_a_waiting_job_says_why_what_helps_and_when(ada: Client, world: World) -> None:
+    Job.objects.filter(pk=world.job.pk).update(pending=PENDING)
+    page = text_of(ada.get(f"/jobs/{world.job.pk}/"))
+    assert 'data-waiting="waiting_for_capacity"' in page
+    assert "Too little is free" in page
+    assert "Ask for 2 devices per replica, and it starts now." in page
+    assert 'datetime="2026-03-02T12:10:00+00:00"' in page
+    assert "<dd>3</dd>" in page
+
+
+def test_name_command_and_environment_are_shown_as_text(ada: Client, world: World) -> None:
+    Job.objects.filter(pk=world.job.pk).update(command="echo '<img src=x onerror=alert(1)>'")
+    page = text_of(ada.get(f"/jobs/{world.job.pk}/"))
+    assert "<img src=x" not in page
+    assert "<b>big</b>" not in page
+    assert "se&amp;cret" in page
+
+
+@pytest.mark.parametrize("verb", ["", "cancel/", "resubmit/"])
+def test_the_job_of_another_tenant_does_not_exist(eve: Client, world: World, verb: str) -> None:
+    path = f"/jobs/{world.job.pk}/{verb}"
+    response = eve.post(path) if verb else eve.get(path)
+    assert response.status_code == 404
+    world.job.refresh_from_db()
+    assert world.job.state == JobState.QUEUED
+
+
+def test_the_owner_cancels(ada: Client, world: World) -> None:
+    response = ada.post(f"/jobs/{world.job.pk}/cancel/", follow=True)
+    world.job.refresh_from_db()
+    assert world.job.state == JobState.CANCELLED
+    assert "is being cancelled" in text_of(response)
+    assert 'data-action="cancel"' not in text_of(response)
+
+
+def test_a_viewer_sees_but_may_not_cancel(viewer: Client, world: World) -> None:
+    page = text_of(viewer.get(f"/jobs/{world.job.pk}/"))
+    assert 'data-action="cancel"' not in page
+    response = viewer.post(f"/jobs/{world.job.pk}/cancel/", follow=True)
+    world.job.refresh_from_db()
+    assert world.job.state == JobState.QUEUED
+    assert "may cancel this job" in text_of(response)
+
+
+def test_a_job_that_has_ended_says_so_when_cancelled_again(ada: Client, world: World) -> None:
+    ada.post(f"/jobs/{world.job.pk}/cancel/")
+    response = ada.post(f"/jobs/{world.job.pk}/cancel/", follow=True)
+    assert "has ended" in text_of(response)
+
+
+def test_submitting_again_makes_a_new_job_that_names_the_first(ada: Client, world: World) -> None:
+    response = ada.post(f"/jobs/{world.job.pk}/resubmit/")
+    again = Job.objects.get(resubmit_of=world.job)
+    assert response["Location"] == f"/jobs/{again.pk}/"
+    assert (again.name, again.env, again.cluster) == (
+        world.job.name,
+        world.job.env,
+        world.job.cluster,
+    )
+
+
+@pytest.mark.parametrize("verb", ["cancel", "resubmit"])
+def test_a_link_changes_nothing(ada: Client, world: World, verb: str) -> None:
+    assert ada.get(f"/jobs/{world.job.pk}/{verb}/").status_code == 405
+
+
+def test_a_form_of_another_origin_changes_nothing(world: World) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(world.ada)
+    assert client.post(f"/jobs/{world.job.pk}/cancel/").status_code == 403
+
+
+def test_the_timeline_gives_each_stretch_its_length(world: World) -> None:
+    world.job.started_at = NOW + timedelta(seconds=30)
+    world.job.finished_at = NOW + timedelta(seconds=90)
+    world.job.state = JobState.SUCCEEDED
+    found = steps(world.job, NOW + timedelta(hours=1))
+    assert [step.lasted_s for step in found] == [30, 60, None]
+    assert [step.at for step in found] == [
+        NOW,
+        NOW + timedelta(seconds=30),
+        NOW + timedelta(seconds=90),
+    ]
+
+
+def test_a_clock_that_stepped_back_gives_no_negative_length(world: World) -> None:
+    world.job.started_at = NOW - timedelta(seconds=5)
+    world.job.state = JobState.RUNNING
+    found = steps(world.job, NOW - timedelta(seconds=10))
+    assert [step.lasted_s for step in found] == [0, 0]
+
+
+def test_a_job_page_takes_a_bounded_number_of_queries(
+    ada: Client, world: World, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_max_num_queries(20):
+        ada.get(f"/jobs/{world.job.pk}/")
