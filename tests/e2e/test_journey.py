@@ -120,6 +120,21 @@ def test_the_curl_lines_of_the_readme_work_as_they_stand(portal: Portal) -> None
     assert "hello" in done.stdout
 
 
+def test_a_real_training_run_ends_well_beside_the_invented_jobs(portal: Portal) -> None:
+    token = portal.manage("token", "admin")
+    command = f"{sys.executable} {ROOT}/examples/train_numpy.py --steps 60"
+    job = post_job(portal, token, {"name": "train", "kind": "training", "command": command})
+    deadline = time.monotonic() + 60
+    while job["state"] not in {"succeeded", "failed"} and time.monotonic() < deadline:
+        time.sleep(0.5)
+        job = curl(portal, token, f"/api/v1/jobs/{job['uid']}/")
+    assert job["state"] == "succeeded", job
+    demo = curl(portal, token, "/api/v1/jobs/?cluster=demo&state=running")
+    assert demo["count"] > 0
+    usage = curl(portal, token, "/api/v1/usage/?cluster=this-machine")["results"]
+    assert sum(row["allocated_milli_us"] for row in usage) > 0
+
+
 def venv_path() -> str:
     return f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
 
