@@ -1,5 +1,6 @@
 """What would become of a job that is not yet submitted: the very code that decides, asked early."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,15 +8,20 @@ from typing import Any
 from uuid import UUID
 
 from scheduler import snapshots
+from scheduler.core.errors import InvalidSnapshotError
 from scheduler.core.plan import Start
-from scheduler.core.reasons import NEVER
+from scheduler.core.reasons import NEVER, Pending, WaitReason
 from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
 from scheduler.decide import cycle
 from scheduler.decide.standing import QuotaStanding, charges_of, quota_ledger, standing
 from scheduler.models import Job
 from scheduler.services.plans import pending_json
 from scheduler.services.validation import JobRequest
+from scheduler.snapshots import Frozen
 from telemetry import units
+from telemetry.models import Device
+
+logger = logging.getLogger(__name__)
 
 ESTIMATE_UID = UUID(int=2**128 - 1)
 """The last of all keys: an estimate stands behind every job that is equal to it."""
@@ -44,10 +50,10 @@ class Estimate:
 
 def job_estimate(*, request: JobRequest, now: datetime) -> Estimate:
     """Return what the engine says of a request; nothing is written."""
-    snapshot = snapshots.take(cluster=request.cluster, now=now).snapshot
-    policy = snapshots.policy_of(request.cluster)
+    frozen = snapshots.take(cluster=request.cluster, now=now)
+    snapshot = frozen.snapshot
     spec = _spec(request, now)
-    answer = cycle.estimate(snapshot, policy, spec, now_s=snapshot.now_s)
+    answer = _answer(request, snapshot, spec)
     start = answer if isinstance(answer, Start) else None
     pending = None if isinstance(answer, Start) else answer
     flavor = start.flavor if start else _likely_flavor(spec, snapshot.fleet)
@@ -55,7 +61,7 @@ def job_estimate(*, request: JobRequest, now: datetime) -> Estimate:
     return Estimate(
         verdict="now" if pending is None else "never" if pending.code in NEVER else "wait",
         pending=None if pending is None else pending_json(pending),
-        placement=() if start is None else _where(start, snapshot.fleet),
+        placement=() if start is None else _where(start, frozen),
         quota=_quota(snapshot, spec, flavor),
         compute_units=units_held,
         cu_hours=units.cu_hours(units_held, float(request.time_limit_s)),
@@ -84,12 +90,23 @@ def _compute_units(spec: JobSpec, flavor: str, fleet: Fleet) -> float | None:
     return units.compute_units(tflops, spec.shape.device_milli * spec.replicas_max)
 
 
-def _where(start: Start, fleet: Fleet) -> tuple[dict[str, Any], ...]:
-    first = {int(node): i for i, node in reversed(list(enumerate(fleet.device_node)))}
+def _answer(request: JobRequest, snapshot: Snapshot, spec: JobSpec) -> Start | Pending:
+    """Ask the engine; where the state contradicts itself, nothing is known and nothing refused."""
+    policy = snapshots.policy_of(request.cluster)
+    try:
+        return cycle.estimate(snapshot, policy, spec, now_s=snapshot.now_s)
+    except InvalidSnapshotError:
+        logger.exception("snapshot refused cluster=%s", snapshot.cluster)
+        return Pending(spec.uid, WaitReason.PENDING_EVALUATION)
+
+
+def _where(start: Start, frozen: Frozen) -> tuple[dict[str, Any], ...]:
+    keys = [frozen.keys.devices[device] for r in start.replicas for device in r.devices]
+    index = dict(Device.objects.filter(pk__in=keys).values_list("pk", "index"))
     return tuple(
         {
-            "node": fleet.node_names[replica.node],
-            "devices": [device - first[replica.node] for device in replica.devices],
+            "node": frozen.snapshot.fleet.node_names[replica.node],
+            "devices": [index[frozen.keys.devices[device]] for device in replica.devices],
             "flavor": start.flavor,
             "gpu_milli": replica.gpu_milli,
         }

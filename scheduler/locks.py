@@ -7,8 +7,10 @@ worker that has lost the connection can't write any more either.
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
-from django.db import Error, OperationalError, connection, transaction
+from django.db import OperationalError, connection, transaction
+from psycopg import Connection, Error
 
 logger = logging.getLogger(__name__)
 
@@ -33,7 +35,7 @@ def cluster_lock(cluster_id: int, *, wait_s: float) -> Iterator[bool]:
             yield held
         finally:
             if held:
-                clean = connection.connection is session and _unlocked(cluster_id)
+                clean = _unlocked(session, cluster_id)
     finally:
         if not clean:
             session.close()
@@ -58,12 +60,13 @@ def _lock(cluster_id: int, wait_s: float) -> bool:
         return True
 
 
-def _unlocked(cluster_id: int) -> bool:
-    """Give the lock back; False where that could not be done."""
+def _unlocked(session: Connection[Any], cluster_id: int) -> bool:
+    """Give the lock back on the session that took it; False where that could not be done."""
     try:
-        with connection.cursor() as cursor:
+        with session.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [NAMESPACE, cluster_id])
-            return bool(cursor.fetchone()[0])
+            row: Any = cursor.fetchone()
+            return bool(row[0])
     except Error:
         logger.warning("lock not given back, connection closed cluster_id=%s", cluster_id)
         return False

@@ -156,6 +156,11 @@ class Job(models.Model):
         indexes = [
             models.Index(fields=["cluster", "state", "submitted_at"], name="job_cluster_state"),
             models.Index(fields=["tenant", "-submitted_at"], name="job_tenant_submitted"),
+            models.Index(
+                fields=["cluster", "-finished_at"],
+                condition=Q(finished_at__isnull=False),
+                name="job_cluster_finished",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -317,8 +322,8 @@ class Cycle(models.Model):
     fair_shares = models.JSONField(default=list, blank=True)
 
     class Meta:
-        ordering = ["-at", "-pk"]
-        indexes = [models.Index(fields=["cluster", "-at"], name="cycle_cluster_at")]
+        ordering = ["-pk"]  # not by time: a clock that steps back must not hide the newest
+        indexes = [models.Index(fields=["cluster", "-id"], name="cycle_cluster_newest")]
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.at}"
@@ -379,7 +384,10 @@ class LedgerEntry(models.Model):
                 condition=Q(closed_at__gte=F("opened_at")), name="ledger_closed_after_opened"
             ),
         ]
-        indexes = [models.Index(fields=["tenant", "opened_at"], name="ledger_tenant_opened")]
+        indexes = [
+            models.Index(fields=["tenant", "opened_at"], name="ledger_tenant_opened"),
+            models.Index(fields=["cluster", "closed_at"], name="ledger_cluster_closed"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.placement_id} {self.flavor}"

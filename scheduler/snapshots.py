@@ -345,6 +345,7 @@ def _start_error(cluster: Cluster) -> tuple[float, float]:
             cluster=cluster,
             state__in=FINAL_STATES,
             started_at__isnull=False,
+            finished_at__isnull=False,
             finished_at__gte=F("started_at"),
         )
         .order_by("-finished_at")

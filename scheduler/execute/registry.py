@@ -8,19 +8,11 @@ from typing import Any
 from scheduler.execute.base import EXECUTORS, Executor, ExecutorSettings
 
 
-def load(path: str) -> Callable[..., Any]:
-    """Return the function at a dotted import path."""
-    module, _, name = path.rpartition(".")
-    found: Callable[..., Any] = getattr(import_module(module), name)
-    return found
-
-
 @lru_cache(maxsize=64)
 def _build(kind: str, cluster: str, options: tuple[tuple[str, Any], ...]) -> Executor:
-    executor: Executor = load(EXECUTORS[kind])(
-        ExecutorSettings(cluster=cluster, options=dict(options))
-    )
-    return executor
+    module, _, name = EXECUTORS[kind].rpartition(".")
+    build: Callable[[ExecutorSettings], Executor] = getattr(import_module(module), name)
+    return build(ExecutorSettings(cluster=cluster, options=dict(options)))
 
 
 def executor_for(kind: str, cluster: str, options: dict[str, Any]) -> Executor:

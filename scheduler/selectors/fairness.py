@@ -27,7 +27,7 @@ class Fairness:
 
 def fairness_get(*, viewer: "Viewer", cluster: Cluster) -> Fairness:
     """Return the newest shares of a cluster, others' summed."""
-    last = Cycle.objects.filter(cluster=cluster).order_by("-at", "-pk").first()
+    last = cycle_list(cluster=cluster).exclude(fair_shares=[]).first()
     if last is None:
         return Fairness(None, [])
     seen = set(Tenant.objects.visible_to(viewer).values_list("slug", flat=True))
@@ -46,4 +46,4 @@ def fairness_get(*, viewer: "Viewer", cluster: Cluster) -> Fairness:
 
 def cycle_list(*, cluster: Cluster) -> QuerySet[Cycle]:
     """Return a cluster's cycles, newest first."""
-    return Cycle.objects.filter(cluster=cluster).order_by("-at", "-pk")
+    return Cycle.objects.filter(cluster=cluster).order_by("-pk")

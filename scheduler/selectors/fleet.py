@@ -21,8 +21,8 @@ def fleet_rows(cluster: Cluster) -> Rows:
     `for_viewer` takes out again. A fixed number of queries.
     """
     rows: Rows = telemetry.fleet_state(cluster)
-    for key, holders in _holders(cluster).items():
-        if key in rows:
+    for (key, node), holders in _holders(cluster).items():
+        if key in rows and rows[key]["node"] == node:
             rows[key]["holders"] = holders
     rows["cluster"] = _summary(cluster, rows)
     return rows
@@ -50,12 +50,14 @@ def _seen(row: Mapping[str, Any], tenant_ids: frozenset[int] | None) -> list[dic
     ]
 
 
-def _holders(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = defaultdict(list)
+def _holders(cluster: Cluster) -> dict[tuple[str, str], list[dict[str, Any]]]:
+    """Return (device key, node) -> holders: a device that moved may be held on both nodes."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     holds = (
         DeviceHold.objects.filter(period__upper_inf=True, device__node__cluster=cluster)
         .values_list(
             "device__uid",
+            "device__node__name",
             "gpu_milli",
             "replica__placement__job_id",
             "replica__placement__job__name",
@@ -64,8 +66,8 @@ def _holders(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
         )
         .order_by("device_id", "pk")
     )
-    for uid, milli, job, name, tenant, tenant_id in holds:
-        found[f"device:{uid}"].append(
+    for uid, node, milli, job, name, tenant, tenant_id in holds:
+        found[f"device:{uid}", node].append(
             {
                 "job": str(job),
                 "name": name,
@@ -78,7 +80,8 @@ def _holders(cluster: Cluster) -> dict[str, list[dict[str, Any]]]:
 
 
 def _summary(cluster: Cluster, rows: Rows) -> dict[str, Any]:
-    counts = Job.objects.filter(cluster=cluster).aggregate(
+    now_states = {JobState.QUEUED, *HOLDING_STATES}
+    counts = Job.objects.filter(cluster=cluster, state__in=now_states).aggregate(
         running=Count("pk", filter=Q(state__in=HOLDING_STATES)),
         queued=Count("pk", filter=Q(state=JobState.QUEUED)),
     )

@@ -5,15 +5,23 @@ Text is what a form gives (`16Gi`, `1.5`, `4h`), integers are what JSON gives; b
 """
 
 import re
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from scheduler.choices import JobKind
 from scheduler.models import PriorityClass
+from scheduler.services.amounts import amount_refusal
+from scheduler.services.texts import (
+    checked_command,
+    checked_env,
+    checked_image,
+    checked_name,
+    shown,
+)
 from telemetry import units
 from telemetry.choices import ClusterKind
 from telemetry.flavors import BY_SLUG
@@ -23,19 +31,11 @@ from tenants.errors import InvalidValueError
 from tenants.models import Tenant, Viewer
 
 DEFAULT_CLUSTER = "this-machine"
-NAME_LIMIT = 200
-COMMAND_LIMIT_BYTES = 64 * 1024
-IMAGE_LIMIT = 500
-ENV_LIMIT_COUNT = 200
-ENV_LIMIT_BYTES = 64 * 1024
 LIST_LIMIT = 32
 LATENCY_LIMIT_MS = 3_600_000
 
-_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+_PLAIN_NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,9})?")
 _LABEL_KEY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?")
-_RESERVED_ENV = re.compile(r"KILTER_.*|.*_VISIBLE_DEVICES")
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ class JobRequest:
 class _Problems:
     """Collects what is wrong, field by field."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, text: bool) -> None:
+        self.text = text
         self.fields: dict[str, list[str]] = {}
 
     def add(self, name: str, text: str) -> None:
@@ -78,11 +79,7 @@ class _Problems:
         try:
             return parse()
         except units.InvalidQuantityError as wrong:
-            self.add(
-                name,
-                _("%(value)s is not %(expected)s; %(remedy)s.")
-                % {"value": wrong.value, "expected": wrong.expected, "remedy": wrong.remedy},
-            )
+            self.add(name, amount_refusal(wrong, _quantity(name), text=self.text))
         except InvalidValueError as wrong:
             for texts in wrong.fields.values():
                 for text in texts:
@@ -140,10 +137,10 @@ def job_request_validate(
         InvalidValueError: field -> what is wrong with which value, and what to write instead.
     """
     given = {name: value for name, value in data.items() if value is not None}
-    problems = _Problems()
-    for name in sorted(set(given) - set(FIELDS)):
-        problems.add(_shown(name), _("There is no such field; remove it."))
-    values = _amounts(given, problems, text=text)
+    problems = _Problems(text=text)
+    for name in sorted(set(given) - set(FIELDS), key=str)[:LIST_LIMIT]:
+        problems.add(shown(name), _("There is no such field; remove it."))
+    values = _amounts(given, problems)
     values |= _texts(given, problems)
     values |= _lists(given, problems)
     values |= _references(given, problems, actor)
@@ -153,167 +150,68 @@ def job_request_validate(
     return JobRequest(**values)
 
 
-def _amounts(given: Mapping[str, Any], problems: _Problems, *, text: bool) -> dict[str, Any]:
+def _quantity(name: str) -> units.Quantity:
+    return units.QUANTITIES["replicas" if name == "replicas_min" else name]
+
+
+def _amounts(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
+    text = problems.text
     found: dict[str, Any] = {}
     for name, parse in _TEXT_PARSERS.items():
         if name not in given or (text and given[name] == ""):
             continue
-        quantity = units.QUANTITIES["replicas" if name == "replicas_min" else name]
-        value = given[name]
-        found[name] = problems.check(
-            name,
-            (lambda p=parse, v=value, q=quantity: p(v, q))
-            if text
-            else (lambda v=value, q=quantity: units.require_integer(v, q)),
-        )
+        read = parse if text else units.require_integer
+        found[name] = problems.check(name, partial(read, given[name], _quantity(name)))
     most = found.pop("replicas", 1)
     least = found.pop("replicas_min", most)
     found |= {"replicas_max": most, "replicas_min": least}
     found["min_throughput"] = problems.check(
-        "min_throughput", lambda: _fraction(given.get("min_throughput", 0.0)), 0.0
+        "min_throughput", lambda: _fraction(given.get("min_throughput", 0.0), text=text), 0.0
     )
     found["max_latency_ms"] = problems.check(
-        "max_latency_ms", lambda: _latency(given.get("max_latency_ms"))
+        "max_latency_ms", lambda: _latency(given.get("max_latency_ms"), text=text)
     )
     return found
 
 
-def _fraction(value: Any) -> float:
-    if isinstance(value, str) and value.strip() == "":
-        return 0.0
-    try:
-        number = float(value) if not isinstance(value, bool) else -1.0
-    except (TypeError, ValueError):
-        number = -1.0
-    if not 0.0 <= number <= 1.0:
-        raise InvalidValueError.of(
-            "", _("%(value)s is not a number from 0 to 1.") % {"value": _shown(value)}
-        )
-    return number
+def _fraction(value: Any, *, text: bool) -> float:
+    number = value
+    if text and isinstance(value, str):
+        typed = value.strip() or "0"
+        number = float(typed) if _PLAIN_NUMBER.fullmatch(typed) else None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        number = -1
+    if 0 <= number <= 1:
+        return float(number)
+    raise InvalidValueError.of(
+        "", _("%(value)s is not a number from 0 to 1.") % {"value": shown(value)}
+    )
 
 
-def _latency(value: Any) -> int | None:
-    if value in (None, ""):
+def _latency(value: Any, *, text: bool) -> int | None:
+    if value is None or (text and value == ""):
         return None
-    number = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value) else value
+    number = value
+    if text and isinstance(value, str):
+        number = int(value) if re.fullmatch("[0-9]{1,9}", value.strip()) else None
     if isinstance(number, bool) or not isinstance(number, int):
         number = 0
     if not 1 <= number <= LATENCY_LIMIT_MS:
         raise InvalidValueError.of(
             "",
             _("%(value)s is not a whole number of milliseconds from 1 to %(most)s.")
-            % {"value": _shown(value), "most": LATENCY_LIMIT_MS},
+            % {"value": shown(value), "most": LATENCY_LIMIT_MS},
         )
     return number
 
 
 def _texts(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
     return {
-        "name": problems.check("name", lambda: _name(given.get("name"))),
-        "command": problems.check("command", lambda: _command(given.get("command"))),
-        "image": problems.check("image", lambda: _image(given.get("image", "")), ""),
-        "env": problems.check("env", lambda: _env(given.get("env", {})), {}),
+        "name": problems.check("name", lambda: checked_name(given.get("name"))),
+        "command": problems.check("command", lambda: checked_command(given.get("command"))),
+        "image": problems.check("image", lambda: checked_image(given.get("image", "")), ""),
+        "env": problems.check("env", lambda: checked_env(given.get("env", {})), {}),
     }
-
-
-def _name(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidValueError.of("", _("A job needs a name."))
-    name = value.strip()
-    if len(name) > NAME_LIMIT:
-        raise InvalidValueError.of(
-            "",
-            _("The name has %(length)s characters; %(most)s are the most.")
-            % {"length": len(name), "most": NAME_LIMIT},
-        )
-    for character in name:
-        if unicodedata.category(character) in _HIDDEN_CATEGORIES:
-            raise InvalidValueError.of(
-                "",
-                _("The name holds the invisible character U+%(code)s; remove it.")
-                % {"code": f"{ord(character):04X}"},
-            )
-    return name
-
-
-def _command(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidValueError.of("", _("A job needs a command."))
-    size = len(value.encode("utf-8", "surrogatepass"))
-    if size > COMMAND_LIMIT_BYTES:
-        raise InvalidValueError.of(
-            "",
-            _(
-                "The command has %(size)s bytes; %(most)s are the most. "
-                "Put it into a file and call that."
-            )
-            % {"size": size, "most": COMMAND_LIMIT_BYTES},
-        )
-    text = value.replace("\r\n", "\n")
-    _refuse_controls(text, _("The command"))
-    return text
-
-
-def _refuse_controls(text: str, what: str) -> None:
-    for character in text:
-        if unicodedata.category(character) in {"Cc", "Cs"} and character not in "\n\t":
-            raise InvalidValueError.of(
-                "",
-                _("%(what)s holds the control character U+%(code)s; remove it.")
-                % {"what": what, "code": f"{ord(character):04X}"},
-            )
-
-
-def _image(value: Any) -> str:
-    if value == "":
-        return ""
-    if not isinstance(value, str) or len(value) > IMAGE_LIMIT or not _IMAGE.fullmatch(value):
-        raise InvalidValueError.of(
-            "",
-            _("%(value)s is not the name of a container image; write registry/name:tag.")
-            % {"value": _shown(value)},
-        )
-    return value
-
-
-def _env(value: Any) -> dict[str, str]:
-    if not isinstance(value, Mapping):
-        raise InvalidValueError.of(
-            "", _("Environment variables are pairs of a name and a text value.")
-        )
-    if len(value) > ENV_LIMIT_COUNT:
-        raise InvalidValueError.of(
-            "",
-            _("There are %(count)s environment variables; %(most)s are the most.")
-            % {"count": len(value), "most": ENV_LIMIT_COUNT},
-        )
-    found = {name: _env_value(name, text) for name, text in value.items()}
-    if sum(len(n) + len(v.encode()) for n, v in found.items()) > ENV_LIMIT_BYTES:
-        raise InvalidValueError.of(
-            "",
-            _("The environment variables have more than %(most)s bytes; put them into a file.")
-            % {"most": ENV_LIMIT_BYTES},
-        )
-    return found
-
-
-def _env_value(name: Any, text: Any) -> str:
-    if not isinstance(name, str) or not _ENV_NAME.fullmatch(name):
-        raise InvalidValueError.of(
-            "",
-            _("%(name)s is not a name of an environment variable: letters, digits and _.")
-            % {"name": _shown(name)},
-        )
-    if _RESERVED_ENV.fullmatch(name):
-        raise InvalidValueError.of(
-            "", _("%(name)s is set by Kilter; choose another name.") % {"name": name}
-        )
-    if not isinstance(text, str):
-        raise InvalidValueError.of(
-            "", _("The value of %(name)s is not text; put it in quotes.") % {"name": name}
-        )
-    _refuse_controls(text, _("The value of %(name)s") % {"name": name})
-    return text
 
 
 def _lists(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
@@ -346,7 +244,7 @@ def _flavors(value: Any) -> tuple[str, ...]:
             raise InvalidValueError.of(
                 "",
                 _("There is no flavor %(value)s; GET /api/v1/devices/ lists those that exist.")
-                % {"value": _shown(name)},
+                % {"value": shown(name)},
             )
     return names
 
@@ -356,7 +254,7 @@ def _tolerations(value: Any) -> tuple[str, ...]:
     for name in names:
         if not _LABEL_KEY.fullmatch(name):
             raise InvalidValueError.of(
-                "", _("%(value)s is not the key of a taint.") % {"value": _shown(name)}
+                "", _("%(value)s is not the key of a taint.") % {"value": shown(name)}
             )
     return names
 
@@ -375,23 +273,25 @@ def _references(given: Mapping[str, Any], problems: _Problems, actor: "Viewer") 
 
 
 def _tenant(value: Any, actor: "Viewer") -> Tenant:
-    tenant = _by_slug(Tenant.objects.visible_to(actor), value)
+    if value is None or value == "":
+        raise InvalidValueError.of("", _("Name the tenant that the job is charged to."))
+    tenant: Tenant | None = _by_slug(Tenant.objects.visible_to(actor), value)
     if tenant is None or not policies.may_submit(actor, tenant):
         raise InvalidValueError.of(
             "",
             _("You may not submit to a tenant %(value)s; GET /api/v1/tenants/ lists yours.")
-            % {"value": _shown(value)},
+            % {"value": shown(value)},
         )
     return tenant
 
 
 def _cluster(value: Any) -> Cluster:
-    cluster = _by_slug(Cluster.objects.filter(enabled=True), value)
+    cluster: Cluster | None = _by_slug(Cluster.objects.filter(enabled=True), value)
     if cluster is None:
         raise InvalidValueError.of(
             "",
             _("There is no cluster %(value)s; GET /api/v1/clusters/ lists them.")
-            % {"value": _shown(value)},
+            % {"value": shown(value)},
         )
     return cluster
 
@@ -401,20 +301,21 @@ def _kind(value: Any) -> str:
         raise InvalidValueError.of(
             "",
             _("%(value)s is not a kind of job; choose one of %(kinds)s.")
-            % {"value": _shown(value), "kinds": ", ".join(JobKind.values)},
+            % {"value": shown(value), "kinds": ", ".join(JobKind.values)},
         )
     return str(value)
 
 
 def _priority_class(value: Any) -> PriorityClass:
     classes = {c.slug: c for c in PriorityClass.objects.all()}
-    if value == "":
-        return next(c for c in classes.values() if c.is_default)
+    default = next((c for c in classes.values() if c.is_default), None)
+    if value == "" and default is not None:
+        return default
     if not isinstance(value, str) or value not in classes:
         raise InvalidValueError.of(
             "",
             _("There is no priority class %(value)s; choose one of %(classes)s.")
-            % {"value": _shown(value), "classes": ", ".join(classes)},
+            % {"value": shown(value), "classes": ", ".join(classes)},
         )
     return classes[value]
 
@@ -428,11 +329,12 @@ def _by_slug(rows: Any, value: Any) -> Any:
 def _across_fields(values: Mapping[str, Any], problems: _Problems) -> None:
     if _greater(values.get("replicas_min"), values.get("replicas_max")):
         problems.add("replicas_min", _("replicas_min is more than replicas."))
-    if values.get("gpu_milli", 1000) not in (None, 1000) and values.get("devices", 0) != 1:
+    devices = values.get("devices", 0)
+    if values.get("gpu_milli", 1000) not in {None, 1000} and devices not in {None, 1}:
         problems.add(
             "gpu_milli", _("A part of a device goes with exactly one device; set devices to 1.")
         )
-    if values.get("flavors") and not values.get("devices", 0) and "devices" not in problems.fields:
+    if values.get("flavors") and devices == 0:
         problems.add("devices", _("Flavors are named, but no device is asked for."))
     cluster = values.get("cluster")
     if values["image"] and cluster is not None and cluster.kind == ClusterKind.LOCAL:
@@ -445,10 +347,3 @@ def _across_fields(values: Mapping[str, Any], problems: _Problems) -> None:
 
 def _greater(left: int | None, right: int | None) -> bool:
     return left is not None and right is not None and left > right
-
-
-def _shown(value: object) -> str:
-    """Return a value fit for a message: printable, short, quoted."""
-    text = value if isinstance(value, str) else repr(value)
-    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return f"“{printable[:60]}…”" if len(printable) > 60 else f"“{printable}”"  # noqa: PLR2004

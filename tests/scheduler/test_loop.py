@@ -13,6 +13,7 @@ from scheduler.execute.base import (
 )
 from scheduler.models import DeviceHold, Intent, Job, JobEvent, LedgerEntry, Placement
 from scheduler.services.jobs import job_cancel
+from scheduler.submission import job_ask
 from telemetry.models import Device, Node
 from tenants.errors import ConflictError
 from tests.scheduler.world import World
@@ -201,8 +202,6 @@ def test_a_clock_that_steps_back_keeps_no_job_from_starting_and_books_nothing_ne
 
 
 def test_the_same_key_submits_once(world: World) -> None:
-    from scheduler.submission import job_ask
-
     world.cycle()
     data = {"name": "x", "tenant": "t", "cluster": "c", "command": "true"}
     first, new = job_ask(actor=world.user, data=data, now=world.now, idempotency_key="k")

@@ -39,11 +39,13 @@ class ScriptedExecutor:
             self.seen[key] = Observation(*key, phase=Phase.STARTING)
 
     def evict(self, uid: str, attempt: int, /, *, grace_s: float, reason: str) -> None:
+        assert grace_s >= 0
         self.evicted.append((uid, attempt, reason))
         if (uid, attempt) in self.seen:
             self.says(uid, attempt, Phase.CANCELLED, reason=reason)
 
     def observe(self, /, *, now_s: float) -> Sequence[Observation]:
+        assert now_s > 0
         if self.raises:
             raise self.raises
         return list(self.seen.values())
@@ -52,7 +54,8 @@ class ScriptedExecutor:
         self.seen.pop((uid, attempt), None)
 
     def log(self, uid: str, attempt: int, /, *, since: int, limit: int) -> LogChunk:
-        return LogChunk(b"", since, 0)
+        data = f"{uid}#{attempt}".encode()
+        return LogChunk(data[since : since + limit], since, len(data))
 
     def says(self, uid: str, attempt: int, phase: Phase, **more: Any) -> None:
         self.seen[uid, attempt] = Observation(uid=uid, attempt=attempt, phase=phase, **more)

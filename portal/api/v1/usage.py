@@ -59,7 +59,8 @@ class UsageView(APIView):
     )
     def get(self, request: Request) -> Response:
         """Return use per tenant and flavor."""
-        until = _moment(request, "until") or clock.now()
+        now = clock.now()
+        until = min(_moment(request, "until") or now, now)  # nobody holds anything in the future
         since = _moment(request, "since") or until - timedelta(days=DEFAULT_DAYS)
         if since >= until:
             raise InvalidValueError.of("since", _("It is not before until."))
