@@ -18,7 +18,9 @@ class AdminOrReadOnly(BasePermission):
 
     def has_permission(self, request: Request, view: APIView) -> bool:  # noqa: ARG002
         """Return whether the request may go on."""
-        return request.method in SAFE_METHODS or policies.is_platform_admin(request.user)
+        if request.method in SAFE_METHODS:
+            return bool(request.user.is_authenticated)
+        return policies.is_platform_admin(request.user)
 
 
 def viewer(request: Request) -> User:

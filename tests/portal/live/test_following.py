@@ -18,7 +18,6 @@ from tests import factories
 from tests.portal.live.browser import Page, cookie_of, fleet, of_job
 from tests.portal.world import A100, World
 
-
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
