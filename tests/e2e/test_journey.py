@@ -129,8 +129,10 @@ def test_a_real_training_run_ends_well_beside_the_invented_jobs(portal: Portal) 
         time.sleep(0.5)
         job = curl(portal, token, f"/api/v1/jobs/{job['uid']}/")
     assert job["state"] == "succeeded", job
-    demo = curl(portal, token, "/api/v1/jobs/?cluster=demo&state=running")
-    assert demo["count"] > 0
+    demo = "/api/v1/jobs/?cluster=demo&state=running"
+    while curl(portal, token, demo)["count"] == 0 and time.monotonic() < deadline:
+        time.sleep(0.5)  # the first invented jobs arrive some seconds after the start
+    assert curl(portal, token, demo)["count"] > 0
     usage = curl(portal, token, "/api/v1/usage/?cluster=this-machine")["results"]
     assert sum(row["allocated_milli_us"] for row in usage) > 0
 
