@@ -34,7 +34,7 @@ SEND_S = 20.0
 SIGNED_OUT, NOT_FOUND, FAILED, SLOW = 4401, 4404, 1011, 4408
 
 
-class LiveConsumer(AsyncWebsocketConsumer, ABC):  # type: ignore[misc]
+class LiveConsumer(AsyncWebsocketConsumer, ABC):
     """Base of what pages watch; a subclass says what and for whom."""
 
     seq = 0

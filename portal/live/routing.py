@@ -6,7 +6,7 @@ from django.urls import path, re_path
 from portal.live import consumers
 
 
-class MissingConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class MissingConsumer(AsyncWebsocketConsumer):
     """Refuses addresses that do not exist."""
 
     async def connect(self) -> None:

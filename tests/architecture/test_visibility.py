@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from django.http import HttpResponse
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from knox.models import AuthToken
@@ -142,7 +141,7 @@ def _address(name: str, objects: dict[str, dict[str, Any]]) -> str:
     return reverse(name, kwargs={key: chosen[key] for key in routes()[name]})
 
 
-def _every_method(client: Client, address: str) -> dict[str, HttpResponse]:
+def _every_method(client: Client, address: str) -> dict[str, Any]:
     return {
         method: client.generic(method, address, "{}", content_type="application/json")
         for method in ("GET", "POST", "PATCH", "PUT", "DELETE")

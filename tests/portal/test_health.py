@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import DatabaseError, connection
 from django.test import Client
 
 from portal import health
@@ -76,10 +77,10 @@ def test_a_database_that_is_away_is_named(now_s: float, monkeypatch: pytest.Monk
     del now_s
 
     def away(**_arguments: object) -> None:
-        raise health.DatabaseError("no route to host=secret")
+        raise DatabaseError("no route to host=secret")
 
     monkeypatch.setattr(health, "cluster_list", away)
-    monkeypatch.setattr(health.connection, "close", lambda: None)
+    monkeypatch.setattr(connection, "close", lambda: None)
     answer = Client().get("/readyz")
     assert (answer.status_code, answer.json()["database"]) == (503, "unavailable")
     assert b"secret" not in answer.content

@@ -65,7 +65,7 @@ def test_what_is_announced_too_large_is_not_read_at_all() -> None:
 
 def test_an_endless_body_is_read_to_the_limit_only() -> None:
     front = Front()
-    assert front.knock(iter(lambda: b"x" * 65536, None)) == 413  # type: ignore[arg-type]
+    assert front.knock(iter(lambda: b"x" * 65536, None)) == 413
     assert front.read <= BODY_LIMIT_BYTES + 65536
     assert front.seen == []
 

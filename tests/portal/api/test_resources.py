@@ -68,7 +68,13 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
     answer = root.patch(path, {"strategy": "optimising", "budget_s": 0.5}, format="json")
     assert answer.json() == {"strategy": "optimising", "budget_s": 0.5, "placement": "pack"}
     assert SchedulingPolicy.objects.get().budget_s == 0.5
-    for wrong in ({"strategy": "magic"}, {"budget_s": 0}, {"budget_s": "1"}, {"placement": []}):
+    mistakes: list[dict[str, Any]] = [
+        {"strategy": "magic"},
+        {"budget_s": 0},
+        {"budget_s": "1"},
+        {"placement": []},
+    ]
+    for wrong in mistakes:
         refused = root.patch(path, wrong, format="json")
         assert (refused.status_code, list(refused.json()["fields"])) == (400, list(wrong))
     assert ada.get(path).json()["strategy"] == "optimising"
