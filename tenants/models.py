@@ -1,5 +1,7 @@
 """Who may have what: the tree of tenants, who is in them, and what they own."""
 
+from typing import cast
+
 from auditlog.registry import auditlog
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -25,13 +27,11 @@ class TenantQuerySet(TreeQuerySet["Tenant"]):
 
     def where_role(self, viewer: "Viewer", roles: tuple[Role, ...]) -> "TenantQuerySet":
         """Return the tenants in which the viewer has one of the roles, inherited downwards."""
-        found: TenantQuerySet = self.none()
         if not viewer.is_authenticated or not viewer.is_active:
-            return found
+            return cast("TenantQuerySet", self.none())
         if getattr(viewer, "is_superuser", False):
             return self
-        found = self.filter(pk__in=_ids_below(viewer.pk, roles))
-        return found
+        return cast("TenantQuerySet", self.filter(pk__in=_ids_below(viewer.pk, roles)))
 
 
 def _ids_below(user_id: int, roles: tuple[Role, ...]) -> list[int]:
