@@ -38,7 +38,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--pending", type=int, default=2000)
     parser.add_argument("--policy", choices=["rules", "optimising"], default="rules")
-    parser.add_argument("--budget", type=float, default=2.0, help="seconds")
+    parser.add_argument("--budget", type=float, default=5.0, help="seconds")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)

@@ -8,7 +8,7 @@ import numpy as np
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.admission import asked
-from scheduler.decide.feasibility import ANY
+from scheduler.decide.feasibility import ANY, Free
 from scheduler.decide.quota import UNLIMITED
 from scheduler.decide.session import Session
 
@@ -108,11 +108,17 @@ def unavailable_evidence(session: Session) -> dict[str, object]:
 
 def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> bool:
     """Return whether what is free would do if every node and device could be used."""
-    return any(
-        session.counted(session.demand(job, flavor, whatever_health=True), 1).total
-        >= job.replicas_min
-        for flavor in flavors
-    )
+    nodes = session.layout.impaired
+    if not len(nodes):
+        return False
+    free = Free(*(table[nodes] for table in session.profile.row(0)))
+    for flavor in flavors:
+        usable = session.counted(session.demand(job, flavor), 1)
+        whatever = session.filter(session.demand(job, flavor, whatever_health=True))
+        more = whatever.count(free, nodes).sum() - usable.counts[nodes].sum()
+        if usable.total + more >= job.replicas_min:
+            return True
+    return False
 
 
 def _enough_in_sum(session: Session, job: JobSpec, flavors: list[int]) -> bool:

@@ -42,6 +42,7 @@ class Layout:
         capacity: what an empty fleet has free, healthy or not.
         usable: (nodes, width) a healthy device on a ready node.
         ready: (nodes,) the node may take new work.
+        impaired: indices of the nodes that are not ready or have a device that is not healthy.
         link_group: (nodes, width) link island, -1 = none known.
     """
 
@@ -58,6 +59,7 @@ class Layout:
         self.ready = np.asarray(fleet.node_ready, dtype=np.bool_)
         healthy = self._grid(fleet, fleet.device_healthy.astype(np.int64), fill=0) > 0
         self.usable: BoolArray = healthy & self.ready[:, None]
+        self.impaired = np.flatnonzero(~self.ready | (present & ~healthy).any(axis=-1))
         self.capacity = Free(
             np.maximum(fleet.node_cpu_milli, 0).astype(np.int64),
             np.maximum(fleet.node_memory_mib, 0).astype(np.int64),
