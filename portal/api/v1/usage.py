@@ -18,6 +18,8 @@ from telemetry.selectors import cluster_get
 from tenants.errors import InvalidValueError
 
 DEFAULT_DAYS = 30
+YEARS = (1970, 9998)
+"""Python, PostgreSQL and zones do not agree on times much outside."""
 
 
 class UsageRowSerializer(serializers.Serializer[UsageRow]):
@@ -99,7 +101,7 @@ def _moment(request: Request, name: str) -> datetime | None:
         found = parse_datetime(text) if text.isascii() else None
     except ValueError:
         found = None
-    if found is None:
+    if found is None or not YEARS[0] <= found.year <= YEARS[1]:
         raise InvalidValueError.of(
             name, _("Write a time in ISO 8601, such as 2026-01-31T08:00:00Z.")
         )

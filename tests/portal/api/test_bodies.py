@@ -177,3 +177,14 @@ def test_a_bad_query_is_refused_and_breaks_nothing(ada: APIClient, query: str) -
     answer = ada.get(f"{JOBS}?{query}")
     assert answer.status_code in {400, 404}
     assert set(answer.json()) == {"code", "message", "fields"}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "submitted_after=0001-01-01T00:00:00%2B14:00",
+        "submitted_before=9999-12-31T23:59:59-12:00",
+    ],
+)
+def test_times_far_away_break_nothing(ada: APIClient, query: str) -> None:
+    assert ada.get(f"{JOBS}?{query}").json()["count"] == 0

@@ -177,6 +177,8 @@ def test_what_is_held_shows_as_placement_decision_share_and_use(
     [
         ("since=yesterday", "since"),
         ("until=2026-13-01T00:00:00Z", "until"),
+        ("until=0083-01-01T00:00:00Z", "until"),
+        ("since=9999-12-31T23:59:59-12:00", "since"),
         ("since=2026-02-02T00:00:00Z&until=2026-02-01T00:00:00Z", "since"),
     ],
 )
