@@ -109,14 +109,14 @@ def _larger_than_a_node(evidence: Numbers) -> tuple[str, ...]:
 def amount(flavor: str, milli: int) -> str:
     """Return `4 cores` or `2.5 × a100-80gb` from thousandths of a core or device."""
     if flavor == CPU_FLAVOR:
-        return _("%(count)s cores") % {"count": units.format_cpu(milli)}
+        return _cores(milli)
     return f"{units.format_devices_milli(milli)} × {flavor}"
 
 
 def request(asked: Numbers) -> str:
     """Return what a job asks for, such as `2 × (4 cores, 16 GiB, 8 devices)`."""
     parts = [
-        _("%(count)s cores") % {"count": units.format_cpu(int(asked.get("cpu_milli", 0)))},
+        _cores(int(asked.get("cpu_milli", 0))),
         units.format_memory(int(asked.get("memory_mib", 0))),
     ]
     devices, part = int(asked.get("devices", 0)), int(asked.get("gpu_milli", WHOLE_MILLI))
@@ -124,8 +124,13 @@ def request(asked: Numbers) -> str:
         parts.append(_("%(part)s of a device") % {"part": units.format_devices_milli(part)})
     elif devices:
         parts.append(_devices(devices))
-    replicas, one = int(asked.get("replicas", 1)), ", ".join(parts)
+    replicas, one = int(asked.get("replicas", 1)), _names(parts)
     return one if replicas == 1 else f"{replicas} × ({one})"
+
+
+def _cores(milli: int) -> str:
+    text = ngettext("%(count)s core", "%(count)s cores", 1 if milli == WHOLE_MILLI else 2)
+    return text % {"count": units.format_cpu(milli)}
 
 
 def _devices(count: int) -> str:
@@ -137,7 +142,7 @@ def _nodes(count: int) -> str:
 
 
 def _names(values: Any) -> str:
-    return ", ".join(str(value) for value in values)
+    return _(", ").join(str(value) for value in values)
 
 
 # -- why it waits ----------------------------------------------------------------------------
@@ -180,11 +185,11 @@ def _never_fits(evidence: Numbers) -> str:
 
 def _largest(largest: Numbers) -> str:
     parts = [
-        _("%(count)s cores") % {"count": units.format_cpu(int(largest.get("cpu_milli", 0)))},
+        _cores(int(largest.get("cpu_milli", 0))),
         units.format_memory(int(largest.get("memory_mib", 0))),
         *(f"{count} × {name}" for name, count in sorted(largest.get("devices", {}).items())),
     ]
-    return ", ".join(parts)
+    return _names(parts)
 
 
 def _exceeds_max_quota(evidence: Numbers) -> str:
@@ -217,7 +222,10 @@ def _waiting_for_quota(evidence: Numbers) -> str:
 def _nodes_unavailable(evidence: Numbers) -> str:
     away = evidence.get("unavailable_nodes") or {}
     sick = int(evidence.get("unhealthy_devices", 0))
-    notes = _names(f"{_nodes(int(count))} {_note(note)}" for note, count in away.items())
+    notes = _names(
+        _("%(nodes)s %(note)s") % {"nodes": _nodes(int(count)), "note": _note(note)}
+        for note, count in away.items()
+    )
     if away and sick:
         return _("It would fit, but not all may be used: %(notes)s, %(sick)s not healthy.") % {
             "notes": notes,
@@ -265,14 +273,14 @@ def _fragmented(evidence: Numbers) -> str:
 def _waiting_for_capacity(evidence: Numbers) -> str:
     free = evidence.get("free", {})
     parts = [
-        _("%(count)s cores") % {"count": units.format_cpu(int(free.get("cpu_milli", 0)))},
+        _cores(int(free.get("cpu_milli", 0))),
         units.format_memory(int(free.get("memory_mib", 0))),
     ]
     if "devices" in free:
         parts.append(_devices(int(free["devices"])))
     return _("Too little is free: it asks for %(asked)s, and %(free)s are free.") % {
         "asked": request(evidence.get("asked", {})),
-        "free": ", ".join(parts),
+        "free": _names(parts),
     }
 
 
@@ -321,8 +329,7 @@ REMEDIES: dict[str, Sentence] = {
         % {"count": int(p.get("replicas", 1))}
     ),
     "less_cpu": lambda p: (
-        _("Ask for %(count)s cores per replica")
-        % {"count": units.format_cpu(int(p.get("cpu_milli", 0)))}
+        _("Ask for %(count)s per replica") % {"count": _cores(int(p.get("cpu_milli", 0)))}
     ),
     "less_memory": lambda p: (
         _("Ask for %(amount)s per replica")

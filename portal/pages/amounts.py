@@ -25,7 +25,8 @@ def cpu_text(milli: float | None) -> str:
     if milli is None:
         return UNKNOWN
     cores = milli / 1000
-    return f"{_short(cores)} {ngettext('core', 'cores', 1 if cores == 1 else 2)}"
+    text = ngettext("%(count)s core", "%(count)s cores", 1 if cores == 1 else 2)
+    return text % {"count": _short(cores)}
 
 
 def devices_text(milli: float | None) -> str:
