@@ -210,9 +210,9 @@ def _solve_band(
     """Return what the program chooses; its bound is the gain over the standing before."""
     session = turns.session
     groups = group_nodes(session)
-    classes = group_jobs(session, band, groups)
+    classes, complete = group_jobs(session, band, groups)
     if not classes:
-        return Solution("optimal", (), 0.0, 0.0)
+        return Solution("optimal", (), 0.0 if complete else None, 0.0)
     standing = objective.after(turns.starts)
     model = build(session, objective, standing, classes, groups)
     limit_s = watch.left_s() * SOLVER_PART
@@ -223,8 +223,8 @@ def _solve_band(
         solution = solve(model, limit_s=limit_s, seed=turns.policy.seed)
     except pulp.PulpSolverError:
         return Solution("error")
-    if solution.bound is None:
-        return solution
+    if solution.bound is None or not complete:
+        return replace(solution, bound=None)
     return replace(solution, bound=solution.bound - model.constant)
 
 

@@ -11,7 +11,7 @@ from scheduler.core.snapshot import IntArray, JobSpec
 from scheduler.decide.ordering import Ranked
 from scheduler.decide.session import Session
 
-MAX_CLASSES = 200
+MAX_CLASSES = 800
 """So many kinds of jobs are offered to the solver; later ones get their turn afterwards."""
 
 EXACT_COUNT = 8
@@ -112,20 +112,26 @@ def key_of(session: Session, job: JobSpec, rows: int) -> Key:
 
 def group_jobs(
     session: Session, ranked: Sequence[Ranked], groups: NodeGroups
-) -> tuple[JobClass, ...]:
-    """Return the classes of the jobs that could start now if they were alone."""
+) -> tuple[tuple[JobClass, ...], bool]:
+    """Return the classes of the jobs that could start now if they were alone.
+
+    And whether they are all: where some were left out, the program's bound bounds nothing.
+    """
     members: dict[Key, list[Ranked]] = {}
+    complete = True
     for one in ranked:
         rows = session.window(session.now_s + one.job.time_limit_s)
         key = key_of(session, one.job, rows)
         if key in members or len(members) < MAX_CLASSES:
             members.setdefault(key, []).append(one)
+        else:
+            complete = False
     classes = []
     for key, jobs in members.items():
         room = _room(session, jobs[0].job, key[-1], groups)
         if room:
             classes.append(JobClass(tuple(jobs), key[-1], room))
-    return tuple(classes)
+    return tuple(classes), complete
 
 
 def _room(session: Session, job: JobSpec, rows: int, groups: NodeGroups) -> dict[int, IntArray]:
