@@ -49,7 +49,8 @@ def _pending(cluster: Cluster) -> QuerySet[Intent]:
         placement__released_at__isnull=True,
     )
     if not cluster.enabled:
-        wanted = wanted.filter(verb=Verb.EVICT)
+        evicted = Placement.objects.filter(intents__verb=Verb.EVICT)
+        wanted = wanted.filter(placement__in=evicted)
     return (
         wanted.select_related("placement__job")
         .prefetch_related(
