@@ -29,6 +29,11 @@ class Listener:
         self.watchers: set[asyncio.Event] = set()
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def is_listening(self) -> bool:
+        """Return whether nudges are received now."""
+        return self._task is not None
+
     def add(self, watcher: asyncio.Event) -> None:
         """Wake `watcher` from now on."""
         self.watchers.add(watcher)
