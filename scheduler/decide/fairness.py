@@ -236,7 +236,11 @@ class FairShares:
                 entitled=_nominal(self._tenants[tenant], flavor),
                 fair=self.fair(tenant, flavor),
                 allocated=self._allocated.get((tenant, flavor), 0),
-                requested=self._requested.get((tenant, flavor), 0),
+                # a job of several flavors waits under one of them, and may start on another
+                requested=max(
+                    self._requested.get((tenant, flavor), 0),
+                    self._allocated.get((tenant, flavor), 0),
+                ),
             )
             if row.entitled or row.allocated or row.requested:
                 rows.append(row)

@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.decide.fairness import Claim, FairShares, divide
+from scheduler.decide.quota import Charge
 from tests.builders import tenant
 
 
@@ -87,3 +88,10 @@ def test_holding_something_without_a_fair_share_is_the_worst_standing() -> None:
 def test_rows_show_entitled_fair_allocated_and_requested(shares: FairShares) -> None:
     row = next(row for row in shares.rows() if row.tenant == "a")
     assert (row.entitled, row.fair, row.allocated, row.requested) == (4000, 6000, 2000, 6000)
+
+
+def test_what_started_on_another_flavor_than_it_waited_under_counts_as_requested_there() -> None:
+    shares = FairShares([tenant("a")], {"gpu": 8000, "npu": 8000}, {}, {("a", "gpu"): 2000}, {})
+    shares.allocate("a", [Charge("npu", 2000)])
+    rows = {row.flavor: row for row in shares.rows()}
+    assert (rows["npu"].allocated, rows["npu"].requested) == (2000, 2000)
