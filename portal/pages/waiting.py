@@ -96,9 +96,9 @@ def evidence_rows(evidence: Mapping[str, Any], above: str = "") -> list[tuple[st
     """Return the numbers behind a reason as (what, how much), nested ones flattened."""
     rows: list[tuple[str, str]] = []
     for key, value in evidence.items():
-        name = f"{above} · {_name(key)}" if above else _name(key)
+        name = _name(f"{above}.{key}", key)
         if isinstance(value, Mapping):
-            rows += evidence_rows(value, name)
+            rows += [(f"{name} · {inner}", text) for inner, text in evidence_rows(value, key)]
         else:
             rows.append((name, _shown(key, value)))
     return rows
@@ -117,8 +117,10 @@ def _shown(key: str, value: Any) -> str:
     return f"{value:g}"
 
 
-def _name(key: str) -> str:
-    return _NAMES.get(key, lambda: key.replace("_", " "))()
+def _name(*keys: str) -> str:
+    """Return the words of the first key that has some, else the last key itself."""
+    found = next((_NAMES[key] for key in keys if key in _NAMES), None)
+    return found() if found else keys[-1].replace("_", " ")
 
 
 def _time(text: Any) -> datetime | None:
@@ -139,7 +141,9 @@ _NAMES = {
     "cpu_milli": lambda: _("CPU"),
     "memory_mib": lambda: _("memory"),
     "devices": lambda: _("devices"),
-    "gpu_milli": lambda: _("devices in sum"),
+    "free.gpu_milli": lambda: _("devices in sum"),
+    "gpu_milli": lambda: _("part of each device"),
+    "expected_start_basis": lambda: _("start expected from"),
     "replicas": lambda: _("replicas"),
     "largest_cpu_milli": lambda: _("most CPU on one node"),
     "largest_memory_mib": lambda: _("most memory on one node"),

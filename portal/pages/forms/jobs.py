@@ -14,7 +14,7 @@ from scheduler.models import Job
 TEXT_LIMIT = 200
 
 
-class JobFilter(filters.FilterSet):  # type: ignore[misc]
+class JobFilter(filters.FilterSet):
     """State, tenant, cluster, kind and text."""
 
     q = filters.CharFilter(

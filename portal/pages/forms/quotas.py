@@ -19,7 +19,7 @@ class MilliField(forms.CharField):
     """An amount of devices or cores, `4` or `2.5`; gives thousandths, None where empty."""
 
     def __init__(self, **kwargs: Any) -> None:
-        attrs = {"inputmode": "decimal", "autocomplete": "off", "size": "8"}
+        attrs = {"inputmode": "decimal", "autocomplete": "off"}
         super().__init__(widget=forms.TextInput(attrs=attrs), **kwargs)
 
     def clean(self, value: Any) -> int | None:

@@ -1,44 +1,60 @@
 """The table of jobs."""
 
 import django_tables2 as tables
+from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _l
 
+from portal.pages.amounts import cpu_text, devices_text, memory_text
 from portal.pages.quota_bars import flavor_label
 from scheduler.models import Job
-from telemetry import units
 
 
-class JobTable(tables.Table):  # type: ignore[misc]
+def _labelled(label: str | Promise) -> dict[str, dict[str, str | Promise]]:
+    """Return the attributes of a column whose cells name themselves on a narrow page."""
+    return {"td": {"data-label": label}}
+
+
+class JobTable(tables.Table):
     """One row a job; the page keeps the states live."""
 
     name = tables.TemplateColumn(
-        template_name="pages/jobs_name.html", verbose_name=gettext_lazy("Job")
+        template_name="pages/jobs_name.html", verbose_name=_l("Job"), attrs=_labelled(_l("Job"))
     )
     state = tables.TemplateColumn(
-        template_name="pages/jobs_state.html", verbose_name=gettext_lazy("State")
+        template_name="pages/jobs_state.html",
+        verbose_name=_l("State"),
+        attrs=_labelled(_l("State")),
     )
     tenant = tables.Column(
-        accessor="tenant__name", order_by="tenant__slug", verbose_name=gettext_lazy("Tenant")
+        accessor="tenant__name",
+        order_by="tenant__slug",
+        verbose_name=_l("Tenant"),
+        attrs=_labelled(_l("Tenant")),
     )
     cluster = tables.Column(
-        accessor="cluster__slug",
-        verbose_name=gettext_lazy("Cluster"),
-        attrs={"td": {"class": "k-wide"}, "th": {"class": "k-wide"}},
+        accessor="cluster__slug", verbose_name=_l("Cluster"), attrs=_labelled(_l("Cluster"))
     )
-    owner = tables.Column(accessor="owner__username", verbose_name=gettext_lazy("Owner"))
+    owner = tables.Column(
+        accessor="owner__username", verbose_name=_l("Owner"), attrs=_labelled(_l("Owner"))
+    )
     asks = tables.Column(
-        accessor="devices", order_by=("devices", "cpu_milli"), verbose_name=gettext_lazy("Asks for")
+        accessor="devices",
+        order_by=("devices", "cpu_milli"),
+        verbose_name=_l("Asks for"),
+        attrs=_labelled(_l("Asks for")),
     )
     submitted_at = tables.TemplateColumn(
-        template_name="pages/jobs_when.html", verbose_name=gettext_lazy("Submitted")
+        template_name="pages/jobs_when.html",
+        verbose_name=_l("Submitted"),
+        attrs=_labelled(_l("Submitted")),
     )
 
     class Meta:
         model = Job
         fields = ("name", "state", "tenant", "cluster", "owner", "asks", "submitted_at")
         order_by = "-submitted_at"
-        attrs = {"class": "table table-vcenter card-table k-jobs"}
+        attrs = {"class": "table table-vcenter card-table k-jobs k-stack"}
         row_attrs = {"data-job": lambda record: str(record.pk)}
         empty_text = ""
 
@@ -51,10 +67,9 @@ def asks(job: Job) -> str:
     """Return what a job asks for: replicas times devices, cores and memory."""
     parts = []
     if job.devices:
-        count = units.format_devices_milli(job.devices * job.gpu_milli)
+        count = devices_text(job.devices * job.gpu_milli)
         names = ", ".join(flavor_label(flavor) for flavor in job.flavors) or _("device")
         parts.append(f"{count} × {names}")
-    parts.append(_("%(cores)s cores") % {"cores": units.format_cpu(job.cpu_milli)})
-    parts.append(units.format_memory(job.memory_mib))
+    parts += [cpu_text(job.cpu_milli), memory_text(job.memory_mib)]
     text = " · ".join(parts)
     return text if job.replicas_max == 1 else f"{job.replicas_max} × ({text})"
