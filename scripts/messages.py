@@ -20,6 +20,7 @@ import polib
 ROOT: Final = Path(__file__).resolve().parents[1]
 CATALOGUE: Final = ROOT / "locale/zh_Hans/LC_MESSAGES/django.po"
 SPOKEN: Final = ("portal", "scheduler", "tenants", "telemetry", "templates")
+OPTIONS: Final = ("--locale=zh_Hans", "--no-location", "--no-wrap", "--verbosity=0")
 HEADER: Final = {
     "Project-Id-Version": "Kilter",
     "Language": "zh_Hans",
@@ -45,8 +46,7 @@ def extracted(scratch: Path) -> polib.POFile:
     shutil.copy(ROOT / "manage.py", scratch)
     (scratch / "locale").mkdir()
     subprocess.run(
-        [sys.executable, "manage.py", "makemessages", "-l", "zh_Hans", "--no-location"]
-        + ["--no-wrap", "-v", "0"],
+        [sys.executable, "manage.py", "makemessages", *OPTIONS],
         cwd=scratch,
         env={**os.environ, "KILTER_DATA": str(scratch / "data")},
         check=True,
