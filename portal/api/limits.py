@@ -13,7 +13,7 @@ from portal.api.v1.auth import BODY_LIMIT_BYTES, BodyTooLargeError
 Event: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Event]]
 Send: TypeAlias = Callable[[Event], Awaitable[None]]
-App: TypeAlias = Callable[[Event, Receive, Send], Awaitable[None]]
+App: TypeAlias = Callable[..., Awaitable[None]]
 
 
 class BodyLimit:

@@ -68,11 +68,16 @@ def world(db: None, settings: Any, tmp_path: Path) -> World:
     )
 
 
+def token_of(user: User) -> str:
+    """Return the value of an Authorization header."""
+    _kept, token = AuthToken.objects.create(user, expiry=timedelta(days=1))
+    return f"Token {token}"
+
+
 def client_of(user: User | None) -> APIClient:
     client = APIClient()
     if user is not None:
-        _kept, token = AuthToken.objects.create(user, expiry=timedelta(days=1))
-        client.credentials(HTTP_AUTHORIZATION=f"Token {token}")
+        client.credentials(HTTP_AUTHORIZATION=token_of(user))
     return client
 
 

@@ -11,8 +11,11 @@ from django.core.exceptions import (
     RequestDataTooBig,
     SuspiciousOperation,
 )
+from django.db import OperationalError
 from django.http import Http404, UnreadablePostError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
+from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
 
@@ -34,6 +37,9 @@ def handle(exc: Exception, context: Mapping[str, Any]) -> Response:
     exc = _as_api_error(exc)
     if isinstance(exc, exceptions.APIException):
         return _api(exc)
+    if isinstance(exc, (OperationalError, RedisError)):
+        logger.error("database or broker away", exc_info=exc)
+        return _api(AwayError())
     request_id = uuid.uuid4().hex
     view = type(context.get("view")).__name__
     logger.error("request failed request_id=%s view=%s", request_id, view, exc_info=exc)
@@ -97,6 +103,15 @@ def _fields(detail: Any) -> dict[str, list[str]]:
 
 def _body(code: str, message: str, fields: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {"code": code, "message": message, "fields": fields or {}}
+
+
+class AwayError(exceptions.APIException):
+    """The database or the broker does not answer now."""
+
+    status_code = 503
+    default_code = "unavailable"
+    default_detail = _lazy("Kilter can't reach its database or broker; try again in a moment.")
+    wait = UNAVAILABLE_RETRY_S
 
 
 class ExecutorAwayError(exceptions.APIException):

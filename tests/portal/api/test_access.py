@@ -3,8 +3,10 @@
 from datetime import timedelta
 
 import pytest
+from django.db import OperationalError
 from django.test import Client
 from knox.models import AuthToken
+from redis.exceptions import RedisError
 from rest_framework.test import APIClient
 
 from tests.portal.world import World, asked
@@ -97,4 +99,18 @@ def test_an_error_inside_shows_nothing_of_the_inside(
     body = answer.json()
     assert (answer.status_code, body["code"]) == (500, "internal_error")
     assert len(body["request_id"]) == 32
+    assert b"secret" not in answer.content
+
+
+@pytest.mark.parametrize("away", [OperationalError("host=secret"), RedisError("secret")])
+def test_a_database_or_broker_that_is_away_is_answered_with_503(
+    ada: APIClient, monkeypatch: pytest.MonkeyPatch, away: Exception
+) -> None:
+    def broken(**_arguments: object) -> None:
+        raise away
+
+    monkeypatch.setattr("portal.api.v1.jobs.job_ask", broken)
+    answer = ada.post(JOBS, asked(), format="json")
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    assert int(answer["Retry-After"]) >= 1
     assert b"secret" not in answer.content
