@@ -13,7 +13,7 @@ from portal.pages.quota_bars import QuotaLine, flavor_label, tenant_lines
 from portal.pages.signed_in import SignedInRequest
 from portal.pages.waiting import waiting
 from scheduler import snapshots
-from scheduler.choices import FINAL_STATES, JobState
+from scheduler.choices import FINAL_STATES, WAITING_STATES
 from scheduler.core.snapshot import Fleet, Snapshot
 from scheduler.models import Job
 from scheduler.selectors.fleet import fleet_rows
@@ -50,7 +50,7 @@ def home(request: SignedInRequest) -> HttpResponse:
 
 
 def _open(job: Job) -> dict[str, Any]:
-    return {"job": job, "waiting": waiting(job.pending) if job.state == JobState.QUEUED else None}
+    return {"job": job, "waiting": waiting(job.pending) if job.state in WAITING_STATES else None}
 
 
 def _ended(mine: QuerySet[Job]) -> list[Job]:

@@ -19,7 +19,7 @@ from portal.pages.job_charts import job_figure
 from portal.pages.quota_bars import flavor_label
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import priority_rows, waiting
-from scheduler.choices import FINAL_STATES, HOLDING_STATES, JobState
+from scheduler.choices import FINAL_STATES, HOLDING_STATES, WAITING_STATES, JobState
 from scheduler.models import Job, JobEvent, LedgerEntry, Placement
 from scheduler.selectors.jobs import job_events, job_placements
 from scheduler.selectors.usage import MILLI_US_PER_DEVICE_HOUR
@@ -29,6 +29,7 @@ from tenants import policies
 from tenants.errors import DomainError
 
 EVENTS_SHOWN = 200
+REPLICAS_SHOWN = 32
 
 
 @require_safe
@@ -43,7 +44,7 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
         "now": now,
         "final": job.state in FINAL_STATES,
         "holding": job.state in HOLDING_STATES,
-        "waiting": waiting(job.pending) if job.state == JobState.QUEUED else None,
+        "waiting": waiting(job.pending) if job.state in WAITING_STATES else None,
         "ending": reasons.end_sentence(job.reason) if job.state in FINAL_STATES else "",
         "steps": steps(job, now),
         "events": event_rows(job_events(viewer=request.user, job=job)[:EVENTS_SHOWN]),
@@ -129,6 +130,7 @@ def event_rows(events: Iterable[JobEvent]) -> list[dict[str, Any]]:
 
 def placement_rows(placement: Placement) -> dict[str, Any]:
     """Return a placement with its replicas, their nodes and devices."""
+    replicas = list(placement.replicas.all())
     return {
         "placement": placement,
         "flavor": flavor_label(placement.flavor) if placement.flavor else "",
@@ -144,8 +146,9 @@ def placement_rows(placement: Placement) -> dict[str, Any]:
                     for hold in replica.device_holds.all()
                 ],
             }
-            for replica in placement.replicas.all()
+            for replica in replicas[:REPLICAS_SHOWN]
         ],
+        "more_replicas": max(0, len(replicas) - REPLICAS_SHOWN),
     }
 
 

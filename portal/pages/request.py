@@ -25,6 +25,7 @@ from tenants import selectors as tenancy
 from tenants.errors import DomainError, InvalidValueError
 
 UNPROCESSABLE = 422
+PLACES_SHOWN = 8
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -87,6 +88,8 @@ def _problems(form: JobRequestForm) -> list[tuple[str, str]]:
 def _panel(estimate: Estimate) -> dict[str, Any]:
     return {
         "estimate": estimate,
+        "places": estimate.placement[:PLACES_SHOWN],
+        "more_places": max(0, len(estimate.placement) - PLACES_SHOWN),
         "waiting": waiting(estimate.pending),
         "lines": [quota_line(row) for row in estimate.quota],
     }

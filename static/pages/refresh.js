@@ -2,12 +2,22 @@
 // `data-refresh="empty"` only while it holds nothing, for what draws itself from then on. Figures' data come too.
 
 import { toast } from "./kilter.js";
-import { say } from "./words.js";
+import { ago, local, say } from "./words.js";
 
 const LEAST_MS = 1000; // the page changes at most once a second
 let busy = false;
 let again = false;
 let last = -Infinity;
+
+/** Make a part that just came look as the reader left it: times in their zone, folded parts as they were. */
+function settle(fresh, old) {
+  for (const time of fresh.querySelectorAll("time[data-local]")) time.textContent = local(new Date(time.dateTime));
+  for (const time of fresh.querySelectorAll("time[data-ago]")) time.textContent = ago(new Date(time.dateTime).getTime());
+  const folded = old.querySelectorAll("details");
+  fresh.querySelectorAll("details").forEach((part, index) => {
+    if (folded[index]) part.open = folded[index].open;
+  });
+}
 
 async function take() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
@@ -16,7 +26,9 @@ async function take() {
   for (const old of document.querySelectorAll("[data-refresh]")) {
     if (old.dataset.refresh === "empty" && old.childElementCount) continue;
     const fresh = page.getElementById(old.id);
-    if (fresh && fresh.outerHTML !== old.outerHTML) old.replaceWith(document.adoptNode(fresh));
+    if (!fresh) continue;
+    settle(fresh, old);
+    if (fresh.outerHTML !== old.outerHTML) old.replaceWith(document.adoptNode(fresh));
   }
   for (const old of document.querySelectorAll('script[type="application/json"][id]')) {
     const fresh = page.getElementById(old.id);

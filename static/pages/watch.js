@@ -5,11 +5,11 @@ import { refresh } from "./refresh.js";
 
 const gist = (row) => `${row.state} ${row.pending?.code ?? ""}`;
 
-/** Watch the viewer's active jobs. */
-export function watchJobs() {
+/** Watch the viewer's active jobs, or those of them that `concerns` picks. */
+export function watchJobs(concerns = () => true) {
   let known = null; // uid -> gist; null until the first snapshot
   const take = (rows) => {
-    const now = new Map([...rows].map(([uid, row]) => [uid, gist(row)]));
+    const now = new Map([...rows].filter(([, row]) => concerns(row)).map(([uid, row]) => [uid, gist(row)]));
     const differs = known && (now.size !== known.size || [...now].some(([uid, text]) => known.get(uid) !== text));
     if (differs || (!known && behind(rows))) refresh();
     known = now;
