@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 
 APART_S = 1.0
 LOOK_S = 2.0
-TICK_S = 5.0
+QUIET_S = 2.5
+"""After so long without news a tick is due: with a look every 2 s, none is later than 5 s."""
 RECHECK_S = 10.0
 SEND_S = 20.0
 SIGNED_OUT, NOT_FOUND, FAILED, SLOW = 4401, 4404, 1011, 4408
@@ -128,7 +129,7 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         if news:
             self.known = rows
             await self._send(type="delta", changed=news.changed, removed=news.removed)
-        elif asyncio.get_running_loop().time() - self.sent_at_s >= TICK_S - APART_S:
+        elif asyncio.get_running_loop().time() - self.sent_at_s >= QUIET_S:
             await self._send(type="tick")
 
     async def _send(self, **message: Any) -> None:

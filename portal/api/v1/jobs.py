@@ -217,7 +217,8 @@ class JobLog(APIView):
     def get(self, request: Request, uid: UUID) -> HttpResponse:
         """Return at most 1 MiB from byte `since` on, of the present or last attempt.
 
-        X-Log-Size says how many bytes there are, X-Log-Next where to go on.
+        X-Log-Size says how many bytes there are, X-Log-Next where to go on, X-Log-Attempt whose
+        output it is: each attempt's begins at byte 0.
         """
         since = _since(request)
         job = selectors.job_get(viewer=request.user, uid=str(uid))
@@ -228,6 +229,7 @@ class JobLog(APIView):
         response = HttpResponse(chunk.data, content_type="text/plain; charset=utf-8")
         response["X-Log-Size"] = str(chunk.size)
         response["X-Log-Next"] = str(chunk.since + len(chunk.data))
+        response["X-Log-Attempt"] = str(job.attempt)
         response["X-Log-Truncated"] = "true" if chunk.truncated else "false"
         response["X-Content-Type-Options"] = "nosniff"
         response["Cache-Control"] = "no-store"

@@ -185,6 +185,7 @@ def test_the_log_is_plain_text_that_goes_on_from_a_byte(
     assert whole["Content-Type"] == "text/plain; charset=utf-8"
     assert whole["X-Content-Type-Options"] == "nosniff"
     assert whole.content.startswith(b"simulated: ")
+    assert whole["X-Log-Attempt"] == "1"
     assert whole["X-Log-Next"] == whole["X-Log-Size"] == str(len(whole.content))
     rest = ada.get(f"{JOBS}{uid}/log/?since=11")
     assert rest.content == whole.content[11:]

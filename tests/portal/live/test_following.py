@@ -26,7 +26,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "APART_S", 0.2)
     monkeypatch.setattr(consumer, "LOOK_S", 0.4)
     monkeypatch.setattr(consumer, "RECHECK_S", 0.5)
-    monkeypatch.setattr(consumer, "TICK_S", 1.0)
+    monkeypatch.setattr(consumer, "QUIET_S", 0.8)
 
 
 async def fresh(path: str, cookie: bytes) -> dict[str, Any]:

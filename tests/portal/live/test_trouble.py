@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(consumer, "APART_S", 0.1)
     monkeypatch.setattr(consumer, "LOOK_S", 0.2)
-    monkeypatch.setattr(consumer, "TICK_S", 0.2)
+    monkeypatch.setattr(consumer, "QUIET_S", 0.1)
     monkeypatch.setattr(consumer, "SEND_S", 0.3)
 
 
