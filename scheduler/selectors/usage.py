@@ -116,8 +116,8 @@ def usage_list(
     with connection.cursor() as cursor:
         cursor.execute(_USAGE, asked)
         rows = cursor.fetchall()
-    return sorted(
-        (UsageRow(tenant, flavor, *map(int, exact), cu_hours, unknown)
-         for tenant, flavor, *exact, cu_hours, unknown in rows),
-        key=lambda row: (row.tenant, row.flavor),
-    )  # fmt: skip
+    found = [
+        UsageRow(tenant, flavor, int(allocated), int(utilised), int(unmeasured), cu_hours, unknown)
+        for tenant, flavor, allocated, utilised, unmeasured, cu_hours, unknown in rows
+    ]
+    return sorted(found, key=lambda row: (row.tenant, row.flavor))

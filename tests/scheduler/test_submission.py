@@ -7,8 +7,8 @@ import pytest
 from django.apps import apps
 from django.db import IntegrityError
 
-from scheduler import estimates
 from scheduler.core.errors import InvalidSnapshotError
+from scheduler.decide import cycle
 from scheduler.models import Job, JobEvent
 from scheduler.services.jobs import job_submit
 from scheduler.services.validation import job_request_validate
@@ -100,7 +100,7 @@ def test_a_state_that_contradicts_itself_refuses_nobody(
     def refuse(*_args: object, **_more: object) -> None:
         raise InvalidSnapshotError("device 1 occurs twice")
 
-    monkeypatch.setattr(estimates.cycle, "estimate", refuse)
+    monkeypatch.setattr(cycle, "estimate", refuse)
     job, _ = job_ask(actor=world.user, data=data(), now=world.now)
     assert job.pending["code"] == "pending_evaluation"
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -110,7 +111,7 @@ def test_the_ledger_equals_the_holds_row_by_row() -> None:
 
 @pytest.mark.usefixtures("world")
 def test_others_see_nothing_of_it_and_an_admin_all() -> None:
-    window = {"since": START, "until": START + timedelta(hours=1)}
+    window: dict[str, Any] = {"since": START, "until": START + timedelta(hours=1)}
     stranger = factories.member(factories.tenant())
     assert usage_list(viewer=stranger, **window) == []
     assert usage_list(viewer=AnonymousUser(), **window) == []
@@ -118,7 +119,7 @@ def test_others_see_nothing_of_it_and_an_admin_all() -> None:
 
 
 def test_one_cluster_is_counted_by_itself(world: World) -> None:
-    window = {"since": START, "until": START + timedelta(hours=1)}
+    window: dict[str, Any] = {"since": START, "until": START + timedelta(hours=1)}
     assert len(usage_list(viewer=world.user, cluster="c", **window)) == 2
     assert usage_list(viewer=world.user, cluster="elsewhere", **window) == []
 

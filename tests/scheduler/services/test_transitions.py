@@ -32,8 +32,8 @@ def job(state: JobState = S.QUEUED) -> Job:
     return factories.job(factories.tenant(), state=state)
 
 
-def move(row: Job, to: JobState, **more: object) -> None:
-    job_move(job=row, to=to, actor="tester", now=factories.NOW, reason="why", **more)
+def move(row: Job, to: JobState, message: str = "") -> None:
+    job_move(job=row, to=to, actor="tester", now=factories.NOW, reason="why", message=message)
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(S, S)))

@@ -9,6 +9,7 @@ from scheduler.models import PriorityClass
 from scheduler.services import amounts, validation
 from scheduler.services.validation import JobRequest, job_request_validate
 from telemetry import units
+from tenants.choices import Role
 from tenants.errors import InvalidValueError
 from tests import factories
 from tests.scheduler.world import World
@@ -26,9 +27,9 @@ def validate(world: World, *, text: bool = False, **fields: Any) -> JobRequest:
     return job_request_validate(data=data, actor=world.user, text=text)
 
 
-def refused(world: World, *, text: bool = False, **fields: Any) -> dict[str, list[str]]:
+def refused(world: World, **fields: Any) -> dict[str, list[str]]:
     with pytest.raises(InvalidValueError) as refusal:
-        validate(world, text=text, **fields)
+        validate(world, **fields)
     return refusal.value.fields
 
 
@@ -194,7 +195,7 @@ def test_a_tenant_of_others_is_refused_as_if_there_were_none(world: World) -> No
 
 
 def test_a_viewer_of_a_tenant_may_not_submit_to_it(world: World) -> None:
-    onlooker = factories.member(world.tenant, role="viewer")
+    onlooker = factories.member(world.tenant, role=Role.VIEWER)
     with pytest.raises(InvalidValueError, match="may not submit"):
         job_request_validate(
             data={"name": "x", "tenant": "t", "cluster": "c", "command": "true"}, actor=onlooker

@@ -1,0 +1,213 @@
+"""The worker dies at any point of a cycle: the next one finds everything in order.
+
+Each cycle is a process of its own, on committed data, and leaves by `os._exit` before its n-th
+statement, commit or call of its executor: no `finally`, no rollback, no goodbye, as by SIGKILL.
+"""
+
+import json
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from scheduler.locks import NAMESPACE
+from scheduler.models import Cycle, Job
+from scheduler.services.jobs import job_cancel
+from tests.processes import django_process
+from tests.scheduler.invariants import assert_sound
+from tests.scheduler.world import World
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+STEPS = 90
+"""A few more than such a cycle has; the test of the whole range says if that is not so."""
+
+WORKER = '''
+import django, json
+django.setup()
+from datetime import datetime
+from pathlib import Path
+from django.db import connection
+from scheduler import loop
+from scheduler.decide.cycle import RULES, load
+from scheduler.execute.base import ExecutorSettings
+from scheduler.execute.simulated import build
+from telemetry.models import Cluster
+
+load(RULES)  # once, not in every child
+
+
+class Steps:
+    """Counts what a cycle does to the world, and dies before the last one."""
+
+    def __init__(self, last):
+        self.last, self.count = last, 0
+
+    def step(self, what):
+        self.count += 1
+        if self.count == self.last:
+            answer(died_at=what[:80])
+
+    def statement(self, execute, sql, params, many, context):
+        self.step("before " + sql)
+        return execute(sql, params, many, context)
+
+    def commit(self, commit):
+        def counted():
+            self.step("before COMMIT")
+            commit()
+            self.step("after COMMIT")
+        return counted
+
+
+class Watched:
+    """An executor whose calls are steps; notes every start that it is asked for."""
+
+    def __init__(self, inner, steps, log):
+        self.inner, self.steps, self.log = inner, steps, log
+
+    def __getattr__(self, name):
+        def told(*args, **more):
+            self.steps.step(f"before {name}")
+            if name == "bind":
+                with self.log.open("a") as log:
+                    log.write(f"{args[0].uid} {args[0].attempt}\\n")
+            found = getattr(self.inner, name)(*args, **more)
+            self.steps.step(f"after {name}")
+            return found
+        return told
+
+
+def answer(**what):
+    os.write(1, json.dumps(what).encode() + b"\\n")
+    os._exit(0)
+
+
+def cycle(folder, now, die_at):
+    steps = Steps(die_at)
+    inner = build(ExecutorSettings("c", {"folder": Path(folder) / "sim"}))
+    ports = loop.Ports(Watched(inner, steps, Path(folder) / "bound"), node_lost_after_s=60.0)
+    cluster = Cluster.objects.get(slug="c")
+    connection._commit = steps.commit(connection._commit)
+    at = datetime.fromisoformat(now)
+    with connection.execute_wrapper(steps.statement):
+        report = loop.run_cycle(cluster, ports, clock=lambda: at, woken=True)
+    answer(ran=report.ran, steps=steps.count)
+
+
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        cycle(**json.loads(line))
+    _, status = os.waitpid(child, 0)
+    if status:
+        print(json.dumps({"failed": status}), flush=True)
+'''
+
+
+class Crashing:
+    """A world whose cycles run, and die, in processes of their own."""
+
+    def __init__(self, folder: Path, worker: "subprocess.Popen[str]") -> None:
+        self.world = World()
+        self.world.add_node("m")
+        self.folder = folder
+        self.worker = worker
+
+    def cycle(self, *, after_s: float = 1.0, die_at: int = 0) -> dict[str, Any]:
+        self.world.now += timedelta(seconds=after_s)
+        assert self.worker.stdin is not None
+        assert self.worker.stdout is not None
+        asked = {"folder": str(self.folder), "now": self.world.now.isoformat(), "die_at": die_at}
+        self.worker.stdin.write(json.dumps(asked) + "\n")
+        self.worker.stdin.flush()
+        answer: dict[str, Any] = json.loads(self.worker.stdout.readline())
+        assert "failed" not in answer
+        return answer
+
+    def fill(self) -> dict[str, Job]:
+        """Return jobs at every turn: one that has ended, one to stop, two to start, one to wait."""
+        jobs = {name: self.world.submit(name, devices=1, time_limit_s=5) for name in ("ends",)}
+        jobs["leaves"] = self.world.submit("leaves", devices=1)
+        self.cycle()
+        self.cycle(after_s=4)
+        self.cycle(after_s=4)
+        for name in ("starts", "starts_too"):
+            jobs[name] = self.world.submit(name, devices=1)
+        jobs["waits"] = self.world.submit("waits", devices=2, replicas=2, priority_class="low")
+        job_cancel(actor=self.world.user, job=jobs["leaves"], now=self.world.now)
+        return jobs
+
+    def bound(self) -> Counter[str]:
+        return Counter((self.folder / "bound").read_text().splitlines())
+
+
+@pytest.fixture(scope="module")
+def worker(django_db_setup: None) -> Iterator["subprocess.Popen[str]"]:  # noqa: ARG001 - its name
+    with django_process(WORKER) as process:
+        yield process
+
+
+@pytest.fixture
+def crashing(tmp_path: Path, worker: "subprocess.Popen[str]") -> Crashing:
+    return Crashing(tmp_path, worker)
+
+
+def assert_lock_is_free() -> None:
+    """Wait a little: a server takes a moment to see that a client is gone."""
+    until = time.monotonic() + 10
+    while True:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE classid = %s", [NAMESPACE])
+            if cursor.fetchone() == (0,):
+                return
+        assert time.monotonic() < until, "a dead worker holds the lock"
+        time.sleep(0.02)
+
+
+def die_and_go_on(crashing: Crashing, die_at: int) -> dict[str, Any]:
+    jobs = crashing.fill()
+    died = crashing.cycle(after_s=12, die_at=die_at)
+    assert_lock_is_free()
+    assert_sound(jobs=5)
+    for _ in range(3):
+        assert crashing.cycle(after_s=3)["ran"]
+        assert_sound(jobs=5)
+    states = {name: crashing.world.state(job) for name, job in jobs.items()}
+    assert states["ends"] in {"succeeded", "failed"}  # simulated jobs fail now and then
+    assert states["leaves"] == "cancelled"
+    assert {states["starts"], states["starts_too"]} <= {"starting", "running"}
+    assert states["waits"] == "queued"
+    bound = crashing.bound()
+    assert set(bound) == {f"{job.pk} 1" for name, job in jobs.items() if name != "waits"}
+    assert bound.total() <= len(bound) + 1  # asked for twice at most where the note was lost
+    records = [path.name for path in (crashing.folder / "sim").glob("*/*.json")]
+    assert sorted(records) == sorted(f"{line.replace(' ', '.')}.json" for line in bound)
+    assert_lock_is_free()
+    return died
+
+
+@pytest.mark.parametrize("die_at", range(3, STEPS, 11))
+def test_a_worker_that_dies_leaves_nothing_lost_doubled_or_locked(
+    crashing: Crashing, die_at: int
+) -> None:
+    die_and_go_on(crashing, die_at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("die_at", range(1, STEPS))
+def test_a_worker_may_die_at_every_single_step(crashing: Crashing, die_at: int) -> None:
+    die_and_go_on(crashing, die_at)
+
+
+def test_the_steps_are_counted_to_the_end_of_the_cycle(crashing: Crashing) -> None:
+    crashing.fill()
+    steps = crashing.cycle(after_s=12)["steps"]
+    assert STEPS - 15 < steps < STEPS
+    assert Cycle.objects.count() > 0
