@@ -52,6 +52,7 @@ SCRIPT_STRINGS: Final[dict[str, str | Promise]] = {
     "held_by": _("Held by"),
     "another_tenant": _("another tenant"),
     "cpu": _("CPU"),
+    "ram": _("RAM"),
     "seen": _("seen {age}"),
     "node_ready": _("ready"),
     "node_cordoned": _("cordoned"),

@@ -154,7 +154,7 @@ export function grid(card) {
     name.append(make("b", "", row.name), badge);
     name.firstChild.title = row.name;
     const meters = make("div", "k-meters");
-    const [cpu, ram] = [meter(say("cpu")), meter("RAM")];
+    const [cpu, ram] = [meter(say("cpu")), meter(say("ram"))];
     meters.append(cpu.element, ram.element);
     const squares = make("div", "k-cells");
     for (const [key] of own) {

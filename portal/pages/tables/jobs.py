@@ -3,7 +3,7 @@
 import django_tables2 as tables
 from django.utils.functional import Promise
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _l
+from django.utils.translation import gettext_lazy
 
 from portal.pages.amounts import cpu_text, devices_text, memory_text
 from portal.pages.quota_bars import flavor_label
@@ -19,35 +19,41 @@ class JobTable(tables.Table):
     """One row a job; the page keeps the states live."""
 
     name = tables.TemplateColumn(
-        template_name="pages/jobs_name.html", verbose_name=_l("Job"), attrs=_labelled(_l("Job"))
+        template_name="pages/jobs_name.html",
+        verbose_name=gettext_lazy("Job"),
+        attrs=_labelled(gettext_lazy("Job")),
     )
     state = tables.TemplateColumn(
         template_name="pages/jobs_state.html",
-        verbose_name=_l("State"),
-        attrs=_labelled(_l("State")),
+        verbose_name=gettext_lazy("State"),
+        attrs=_labelled(gettext_lazy("State")),
     )
     tenant = tables.Column(
         accessor="tenant__name",
         order_by="tenant__slug",
-        verbose_name=_l("Tenant"),
-        attrs=_labelled(_l("Tenant")),
+        verbose_name=gettext_lazy("Tenant"),
+        attrs=_labelled(gettext_lazy("Tenant")),
     )
     cluster = tables.Column(
-        accessor="cluster__slug", verbose_name=_l("Cluster"), attrs=_labelled(_l("Cluster"))
+        accessor="cluster__slug",
+        verbose_name=gettext_lazy("Cluster"),
+        attrs=_labelled(gettext_lazy("Cluster")),
     )
     owner = tables.Column(
-        accessor="owner__username", verbose_name=_l("Owner"), attrs=_labelled(_l("Owner"))
+        accessor="owner__username",
+        verbose_name=gettext_lazy("Owner"),
+        attrs=_labelled(gettext_lazy("Owner")),
     )
     asks = tables.Column(
         accessor="devices",
         order_by=("devices", "cpu_milli"),
-        verbose_name=_l("Asks for"),
-        attrs=_labelled(_l("Asks for")),
+        verbose_name=gettext_lazy("Asks for"),
+        attrs=_labelled(gettext_lazy("Asks for")),
     )
     submitted_at = tables.TemplateColumn(
         template_name="pages/jobs_when.html",
-        verbose_name=_l("Submitted"),
-        attrs=_labelled(_l("Submitted")),
+        verbose_name=gettext_lazy("Submitted"),
+        attrs=_labelled(gettext_lazy("Submitted")),
     )
 
     class Meta:

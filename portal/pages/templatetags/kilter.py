@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.pages import amounts
 from portal.pages.bars import Bar, BarSegment, bar_segments
 from portal.pages.colours import JOB_STATES, NODE_STATES
+from portal.pages.cycle_words import cycle_word
 from portal.pages.script_strings import SCRIPT_STRINGS
 from scheduler.choices import JobState
 
@@ -25,6 +26,7 @@ register.filter("devices", amounts.devices_text)
 register.filter("frac", amounts.frac_text)
 register.filter("duration", amounts.duration_text)
 register.filter("ago", amounts.ago_text)
+register.filter("cycle_word", cycle_word)
 
 NODE_LABELS: Mapping[str, str | Promise] = {
     "ready": _("ready"),
