@@ -14,7 +14,7 @@ from django.core.exceptions import (
 from django.db import OperationalError
 from django.http import Http404, UnreadablePostError
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from redis.exceptions import RedisError
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -110,7 +110,9 @@ class AwayError(exceptions.APIException):
 
     status_code = 503
     default_code = "unavailable"
-    default_detail = _lazy("Kilter can't reach its database or broker; try again in a moment.")
+    default_detail = gettext_lazy(
+        "Kilter can't reach its database or broker; try again in a moment."
+    )
     wait = UNAVAILABLE_RETRY_S
 
 
