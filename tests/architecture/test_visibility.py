@@ -20,14 +20,22 @@ from tests.portal.world import World
 
 SECRET = "secret-job-of-vision"
 
-OPEN = {"healthz", "readyz", "set_language", "account_login", "account_logout", "api:missing"}
+OPEN = {
+    "healthz",
+    "readyz",
+    "set_language",
+    "account_login",
+    "account_logout",
+    "api:missing",
+    "api:schema",
+    "api:docs",
+}
 """Addresses that answer without a session, each for its reason."""
 
 SIGNED_IN = {
     "account_change_password",
     "account_reauthenticate",
-    "api:schema",
-    "api:docs",
+    "account_set_password",
     "api:jobs",
     "api:placements",
     "api:decisions",
