@@ -3,6 +3,7 @@
 from django.urls import path
 
 from portal.pages import (
+    audit,
     clusters,
     fairness,
     fleet,
@@ -61,6 +62,7 @@ urlpatterns = [
     path(
         "admin/nodes/<slug:slug>/<str:name>/<slug:action>/", nodes.node_act, name="admin-node-act"
     ),
+    path("admin/audit/", audit.audit, name="admin-audit"),
     path("admin/clusters/", clusters.clusters, name="admin-clusters"),
     path("me/tokens/", tokens.tokens, name="tokens"),
     path("me/tokens/<str:key>/revoke/", tokens.revoke, name="token-revoke"),

@@ -32,5 +32,6 @@ connect(`/ws/fleet/${slug}/`, { onSnapshot: take, onDelta: (_delta, rows) => tak
 document.querySelector("[data-span]")?.closest("nav").addEventListener("click", (event) => {
   const chosen = event.target.closest("[data-span]");
   if (!chosen) return;
+  history.replaceState(null, "", chosen.href);
   for (const one of document.querySelectorAll("[data-span]")) one.toggleAttribute("aria-current", one === chosen);
 });
