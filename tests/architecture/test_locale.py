@@ -130,6 +130,18 @@ def test_no_string_of_a_module_escapes_the_catalogue(catalogue: polib.POFile) ->
     assert said - known == set(), UPDATE
 
 
+def test_modules_call_gettext_by_names_that_the_extraction_knows() -> None:
+    wrong = [
+        f"{module.relative_to(ROOT)}: {alias.asname}"
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "django.utils.translation"
+        for alias in node.names
+        if alias.asname not in {None, "_"}
+    ]
+    assert wrong == []
+
+
 def test_no_module_translates_a_string_that_is_put_together_first() -> None:
     wrong = [
         f"{module.relative_to(ROOT)}:{call.lineno}"
