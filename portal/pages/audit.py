@@ -45,9 +45,19 @@ def _row(entry: LogEntry) -> dict[str, Any]:
 
 
 def changes_of(changes: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Return (field, before, after) of an audit row; what is no such pair is left out."""
+    """Return (field, before, after) of an audit row; "" = it had no value.
+
+    Keys and the far ends of relations say nothing to people and are left out.
+    """
     return [
-        (field, str(pair[0]), str(pair[1]))
+        (field, _value(pair[0]), _value(pair[1]))
         for field, pair in changes.items()
-        if isinstance(pair, (list, tuple)) and len(pair) == 2  # noqa: PLR2004 - before, after
+        if isinstance(pair, (list, tuple))
+        and len(pair) == 2  # noqa: PLR2004 - before, after
+        and field != "id"
+        and not str(pair[1]).endswith(".None")
     ]
+
+
+def _value(value: object) -> str:
+    return "" if value is None or value == "None" else str(value)

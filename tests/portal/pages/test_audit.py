@@ -25,5 +25,14 @@ def test_strange_addresses_break_nothing(root: Client) -> None:
         assert root.get(f"/admin/audit/?{query}").status_code == 200
 
 
-def test_only_pairs_are_changes() -> None:
-    assert changes_of({"a": ["1", "2"], "m2m": {"type": "m2m"}}) == [("a", "1", "2")]
+def test_only_what_says_something_to_people_is_a_change() -> None:
+    found = changes_of(
+        {
+            "a": ["1", "2"],
+            "b": ["None", "2"],
+            "id": ["None", "7"],
+            "jobs": ["None", "scheduler.Job.None"],
+            "m2m": {"type": "m2m"},
+        }
+    )
+    assert found == [("a", "1", "2"), ("b", "", "2")]
