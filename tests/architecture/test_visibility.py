@@ -70,6 +70,7 @@ SIGNED_IN = {
     "pages:tokens",
     "pages:admin-nodes",
     "pages:admin-node-act",
+    "pages:admin-audit",
     "pages:admin-clusters",
 }
 """Addresses of nobody's or of everybody's objects, and lists that each viewer sees a part of."""
