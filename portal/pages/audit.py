@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from portal.accounts.audit import audit_list
+from portal.pages.audit_words import FIELDS, KINDS, spoken
 from portal.pages.signed_in import SignedInRequest, require_platform_admin
 
 ROWS_A_PAGE = 50
@@ -38,7 +39,7 @@ def _row(entry: LogEntry) -> dict[str, Any]:
         "at": entry.timestamp,
         "actor": entry.actor.get_username() if entry.actor else _("Kilter"),
         "verb": VERBS.get(entry.action, ""),
-        "kind": entry.content_type.name if entry.content_type else "",
+        "kind": spoken(KINDS, entry.content_type.model) if entry.content_type else "",
         "name": entry.object_repr,
         "changes": changes_of(entry.changes or {}),
     }
@@ -50,7 +51,7 @@ def changes_of(changes: dict[str, Any]) -> list[tuple[str, str, str]]:
     Keys and the far ends of relations say nothing to people and are left out.
     """
     return [
-        (field, _value(pair[0]), _value(pair[1]))
+        (spoken(FIELDS, field), _value(pair[0]), _value(pair[1]))
         for field, pair in changes.items()
         if isinstance(pair, (list, tuple))
         and len(pair) == 2  # noqa: PLR2004 - before, after

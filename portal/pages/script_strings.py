@@ -7,6 +7,7 @@ from typing import Final
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 SCRIPT_STRINGS: Final[dict[str, str | Promise]] = {
     "ago": _("{duration} ago"),
@@ -45,7 +46,7 @@ SCRIPT_STRINGS: Final[dict[str, str | Promise]] = {
     "state": _("State"),
     "health": _("Health"),
     "utilisation": _("Utilisation"),
-    "memory": _("Memory"),
+    "memory": pgettext_lazy("of a device", "Memory"),
     "power": _("Power"),
     "temperature": _("Temperature"),
     "allocation": _("Allocation"),

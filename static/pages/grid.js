@@ -197,7 +197,7 @@ export function grid(card) {
     fillMeter(parts.cpu, cpu, row.cpu_utilised_frac,
       `${say("cpu")}: ${say("grid_held")} ${cores(row.cpu_allocated_milli)} / ${cores(row.cpu_milli)}, ${say("utilisation")} ${percent(row.cpu_utilised_frac)}`);
     fillMeter(parts.ram, ram, frac(row.memory_used_mib, row.memory_mib),
-      `${say("memory")}: ${say("grid_held")} ${memory(row.memory_allocated_mib)} / ${memory(row.memory_mib)}, ${say("utilisation")} ${memory(row.memory_used_mib)}`);
+      `${say("ram")}: ${say("grid_held")} ${memory(row.memory_allocated_mib)} / ${memory(row.memory_mib)}, ${say("utilisation")} ${memory(row.memory_used_mib)}`);
   }
 
   function fillCell(device, cell, top) {

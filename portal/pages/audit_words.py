@@ -1,0 +1,47 @@
+"""What audit rows name, in words: kinds of objects and their fields."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+Words = Mapping[str, str | Promise]
+
+KINDS: Final[Words] = {
+    "tenant": _("tenant"),
+    "membership": _("membership"),
+    "quota": _("quota"),
+    "schedulingpolicy": _("scheduling policy"),
+    "priorityclass": _("priority class"),
+    "user": _("account"),
+}
+"""Model of an audit row -> what it is."""
+
+FIELDS: Final[Words] = {
+    "name": _("name"),
+    "slug": _("short name"),
+    "parent": _("tenant above"),
+    "fair_weight": _("fair weight"),
+    "tenant": _("tenant"),
+    "user": _("account"),
+    "role": _("role"),
+    "cluster": _("cluster"),
+    "flavor": _("flavor"),
+    "nominal": _("nominal"),
+    "borrowing_limit": _("borrowing limit"),
+    "lending_limit": _("lending limit"),
+    "strategy": _("strategy"),
+    "budget_s": _("seconds a decision may take"),
+    "placement": _("placement"),
+    "weights": _("weights"),
+    "value": _("value"),
+    "preemptible": _("preemptible"),
+    "is_default": _("default"),
+}
+"""Field of an audit row -> its name; others keep theirs."""
+
+
+def spoken(words: Words, code: str) -> str:
+    """Return a code in words; itself where it has none."""
+    return str(words.get(code, code))
