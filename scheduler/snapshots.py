@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import F, Prefetch
+from django.db.models import F, QuerySet
 
 from scheduler.choices import FINAL_STATES, JobState
 from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
@@ -30,7 +30,7 @@ from scheduler.core.snapshot import (
 )
 from scheduler.decide.cycle import RULES
 from scheduler.decide.strategies.base import STRATEGIES
-from scheduler.models import Job, Placement, ReplicaHold, SchedulingPolicy
+from scheduler.models import DeviceHold, Job, Placement, ReplicaHold, SchedulingPolicy
 from scheduler.services.plans import FleetKeys
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
@@ -39,8 +39,35 @@ from tenants.models import Quota, Tenant
 logger = logging.getLogger(__name__)
 
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
-ERROR_SAMPLE_COUNT = 200
+RATIO_COUNT = 200
+"""Runtimes of so many of the last jobs say how long jobs really run."""
 PENDING_LIMIT = 20_000
+NODE_COLUMNS = (
+    "name",
+    "cpu_milli",
+    "memory_mib",
+    "allocated_cpu_milli",
+    "allocated_memory_mib",
+    "state",
+    "scheduling",
+    "labels",
+    "taints",
+)
+DEVICE_COLUMNS = (
+    "node_id",
+    "uid",
+    "index",
+    "flavor",
+    "memory_mib",
+    "compute_units",
+    "power_limit_w",
+    "health",
+    "link_group",
+    "parent_uid",
+    "allocated_milli",
+    "allocated_memory_mib",
+)
+"""All that a decision looks at, of nodes and of devices."""
 HEAVY = ("command", "env", "image", "message", "pending")
 """Columns of a job that no decision looks at, and that may be large."""
 
@@ -104,7 +131,8 @@ def one_instant() -> Iterator[None]:
 
 
 def _take(cluster: Cluster, now: datetime) -> Frozen:
-    nodes = sorted(Node.objects.filter(cluster=cluster), key=lambda node: node.name)
+    rows = Node.objects.filter(cluster=cluster).only(*NODE_COLUMNS)
+    nodes = sorted(rows, key=lambda node: node.name)
     devices = _devices(cluster, nodes)
     fleet = _fleet(nodes, devices)
     node_index = {node.pk: i for i, node in enumerate(nodes)}
@@ -117,7 +145,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         running=_running(cluster, node_index, device_index),
         tenants=_tenants(cluster),
         usage_decayed=_usage_decayed(cluster, fleet, now),
-        start_error=_start_error(cluster),
+        runtime_ratios=_runtime_ratios(cluster),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
     return Frozen(snapshot, keys)
@@ -125,7 +153,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
 
 def _devices(cluster: Cluster, nodes: Sequence[Node]) -> list[Device]:
     order = {node.pk: i for i, node in enumerate(nodes)}
-    rows = Device.objects.filter(node__cluster=cluster)
+    rows = Device.objects.filter(node__cluster=cluster).only(*DEVICE_COLUMNS)
     return sorted(rows, key=lambda d: (order[d.node_id], d.index, d.uid))
 
 
@@ -225,34 +253,45 @@ def _pending(cluster: Cluster) -> tuple[JobSpec, ...]:
 def _running(
     cluster: Cluster, node_index: dict[int, int], device_index: dict[int, int]
 ) -> tuple[RunningJob, ...]:
-    replicas = ReplicaHold.objects.prefetch_related("device_holds").order_by("index")
+    held = Placement.objects.filter(cluster=cluster, released_at__isnull=True)
+    replicas = _replicas(held, node_index, device_index)
     rows = (
-        Placement.objects.filter(cluster=cluster, released_at__isnull=True)
-        .select_related("job__tenant", "job__priority_class", "job__cluster")
+        held.select_related("job__tenant", "job__priority_class", "job__cluster")
         .defer(*(f"job__{name}" for name in HEAVY))
-        .prefetch_related(Prefetch("replicas", queryset=replicas))
         .order_by("created_at", "pk")
     )
     return tuple(
         RunningJob(
             spec=job_spec(row.job),
-            replicas=tuple(_replica(r, node_index, device_index) for r in row.replicas.all()),
+            replicas=tuple(replicas[row.pk]),
             started_s=(row.started_at or row.created_at).timestamp(),
         )
         for row in rows
     )
 
 
-def _replica(
-    row: ReplicaHold, node_index: dict[int, int], device_index: dict[int, int]
-) -> ReplicaPlacement:
-    holds = list(row.device_holds.all())
-    return ReplicaPlacement(
-        node=node_index[row.node_id],
-        devices=tuple(sorted(device_index[hold.device_id] for hold in holds)),
-        gpu_milli=holds[0].gpu_milli if holds else 0,
-        gpu_memory_mib=holds[0].memory_mib if holds else 0,
-    )
+def _replicas(
+    held: QuerySet[Placement], node_index: dict[int, int], device_index: dict[int, int]
+) -> dict[int, list[ReplicaPlacement]]:
+    """Return placement -> what its replicas hold, in their order."""
+    holds: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for replica, device, milli, memory in DeviceHold.objects.filter(
+        replica__placement__in=held
+    ).values_list("replica_id", "device_id", "gpu_milli", "memory_mib"):
+        holds[replica].append((device_index[device], milli, memory))
+    found: dict[int, list[ReplicaPlacement]] = defaultdict(list)
+    rows = ReplicaHold.objects.filter(placement__in=held).order_by("placement_id", "index")
+    for key, placement, node in rows.values_list("pk", "placement_id", "node_id"):
+        taken = sorted(holds[key])
+        found[placement].append(
+            ReplicaPlacement(
+                node=node_index[node],
+                devices=tuple(device for device, _, _ in taken),
+                gpu_milli=taken[0][1] if taken else 0,
+                gpu_memory_mib=taken[0][2] if taken else 0,
+            )
+        )
+    return found
 
 
 def _tenants(cluster: Cluster) -> tuple[TenantNode, ...]:
@@ -338,8 +377,8 @@ def _capacity(fleet: Fleet) -> dict[str, int]:
     return capacity
 
 
-def _start_error(cluster: Cluster) -> tuple[float, float]:
-    """Return how much of its time limit a job has really run: median and 90th percentile."""
+def _runtime_ratios(cluster: Cluster) -> tuple[float, ...]:
+    """Return how much of its time limit each of the last jobs has really run, ascending."""
     rows = (
         Job.objects.filter(
             cluster=cluster,
@@ -349,14 +388,11 @@ def _start_error(cluster: Cluster) -> tuple[float, float]:
             finished_at__gte=F("started_at"),
         )
         .order_by("-finished_at")
-        .values_list("started_at", "finished_at", "time_limit_s")[:ERROR_SAMPLE_COUNT]
+        .values_list("started_at", "finished_at", "time_limit_s")[:RATIO_COUNT]
     )
-    ratios = [
+    ratios = (
         (finished - started).total_seconds() * cluster.clock_scale / limit
         for started, finished, limit in rows
         if finished is not None and started is not None
-    ]
-    if len(ratios) < 10:  # noqa: PLR2004 - fewer say nothing of a 90th percentile
-        return (1.0, 1.0)
-    p50, p90 = np.quantile(ratios, (0.5, 0.9))
-    return (float(min(1.0, p50)), float(min(1.0, p90)))
+    )
+    return tuple(sorted(min(1.0, ratio) for ratio in ratios))  # more is the grace of a stop

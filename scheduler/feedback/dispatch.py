@@ -29,16 +29,21 @@ def dispatch(*, cluster: Cluster, executor: Executor, now: datetime) -> int:
         How many the executor has taken. It stops at the first sign that the executor is away;
         what is left stays pending.
     """
-    done = 0
-    for intent in _pending(cluster):
-        try:
-            done += _carry_out(intent, executor, now)
-        except ExecutorUnavailableError as away:
-            attempts.intent_failed(intent=intent, error=str(away), final=False, now=now)
-            break
-        except ExecutorRejectedError as refusal:
-            _refused(intent, str(refusal), now)
-    return done
+    done: list[Intent] = []
+    try:
+        for intent in _pending(cluster):
+            try:
+                if _carry_out(intent, executor, now):
+                    done.append(intent)
+            except ExecutorUnavailableError as away:
+                attempts.intent_failed(intent=intent, error=str(away), final=False, now=now)
+                break
+            except ExecutorRejectedError as refusal:
+                _refused(intent, str(refusal), now)
+    finally:
+        if done:  # what is not noted is told again, and starts only once
+            attempts.intents_done(intents=done, now=now)
+    return len(done)
 
 
 def _pending(cluster: Cluster) -> QuerySet[Intent]:
@@ -73,7 +78,6 @@ def _carry_out(intent: Intent, executor: Executor, now: datetime) -> bool:
         return False
     else:
         executor.bind(_binding(placement))
-    attempts.intent_done(intent=intent, now=now)
     return True
 
 

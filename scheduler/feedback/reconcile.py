@@ -23,6 +23,7 @@ from scheduler.execute.base import (
 from scheduler.models import Intent, Job, Placement
 from scheduler.services import attempts
 from scheduler.services.jobs import evict_intend
+from scheduler.snapshots import HEAVY
 from telemetry import services as telemetry
 from telemetry.choices import NodeState, Scheduling
 from telemetry.models import Cluster, Node
@@ -77,6 +78,7 @@ def _open(cluster: Cluster) -> QuerySet[Placement]:
     return (
         Placement.objects.filter(cluster=cluster, released_at__isnull=True)
         .select_related("job")
+        .defer(*(f"job__{name}" for name in HEAVY))
         .prefetch_related("intents")
     )
 

@@ -1,5 +1,6 @@
 """What an executor's news does to a job: it runs, it ended, it goes back to the queue."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -111,9 +112,9 @@ def attempt_refused(*, placement: Placement, message: str, now: datetime) -> Non
     attempt_ended(placement=placement, seen=refused, now=now)
 
 
-def intent_done(*, intent: Intent, now: datetime) -> None:
-    """Note that an executor was told."""
-    Intent.objects.filter(pk=intent.pk).update(
+def intents_done(*, intents: Sequence[Intent], now: datetime) -> None:
+    """Note what an executor was told."""
+    Intent.objects.filter(pk__in=[intent.pk for intent in intents]).update(
         state=IntentState.DONE, done_at=now, tries=F("tries") + 1, last_error=""
     )
 

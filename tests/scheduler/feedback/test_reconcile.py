@@ -38,7 +38,7 @@ def test_a_job_cancelled_after_a_start_that_was_not_noted_holds_until_it_has_sto
         raise KeyboardInterrupt
 
     job = world.submit(devices=1)
-    monkeypatch.setattr(attempts, "intent_done", die)
+    monkeypatch.setattr(attempts, "intents_done", die)
     with pytest.raises(KeyboardInterrupt):
         world.cycle()
     monkeypatch.undo()

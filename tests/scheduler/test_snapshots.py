@@ -1,0 +1,137 @@
+"""The frozen world: one instant, a fixed number of queries, nothing large."""
+
+import threading
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
+
+from scheduler import snapshots
+from scheduler.execute.base import Phase
+from scheduler.models import Job, LedgerEntry
+from telemetry.models import Device, Node
+from tests import factories
+from tests.scheduler.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def take(world: World) -> snapshots.Frozen:
+    return snapshots.take(cluster=world.cluster, now=world.now)
+
+
+def test_the_number_of_queries_does_not_grow_with_fleet_and_queue(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
+    world = World()
+    for i in range(12):
+        world.add_node(f"n{i:02}")
+        world.submit(f"runs{i}", devices=1)
+        world.submit(f"waits{i}", devices=2, replicas=9)
+    world.cycle()
+    # nodes, devices, pending, device holds, replica holds, running, quotas, tenants, used,
+    # runtimes, and the savepoint of the test's transaction, made and released
+    with django_assert_num_queries(12):
+        snapshot = take(world).snapshot
+    assert len(snapshot.running) > 5
+    assert len(snapshot.running) + len(snapshot.pending) == 24
+
+
+def test_no_command_and_no_environment_is_read_for_a_decision() -> None:
+    world = World()
+    world.submit("marked", command="echo large-text")
+    with CaptureQueriesContext(connection) as queries:
+        take(world)
+    asked = [q["sql"] for q in queries if '"scheduler_job"' in q["sql"]]
+    assert asked
+    assert not any('"command"' in sql or '"env"' in sql for sql in asked)
+
+
+def test_what_a_job_holds_is_taken_off_what_is_free_and_given_to_it() -> None:
+    world = World()
+    job = world.submit(devices=1, gpu_milli=300, gpu_memory_mib=1000, cpu_milli=1500)
+    world.cycle()
+    snapshot = take(world).snapshot
+    assert snapshot.fleet.node_cpu_free_milli.tolist() == [2500]
+    assert sorted(snapshot.fleet.device_free_milli.tolist()) == [700, 1000]
+    assert sorted(snapshot.fleet.device_free_memory_mib.tolist()) == [23576, 24576]
+    (running,) = snapshot.running
+    assert running.spec.uid == str(job.pk)
+    (replica,) = running.replicas
+    assert (replica.gpu_milli, replica.gpu_memory_mib) == (300, 1000)
+    assert snapshot.fleet.device_free_milli[replica.devices[0]] == 700
+
+
+def test_nodes_are_sorted_as_python_sorts_whatever_the_database_thinks() -> None:
+    world = World()
+    for name in ("B", "a", "_c", "node-10", "node-2", "é"):
+        world.add_node(name)
+    frozen = take(world)
+    names = frozen.snapshot.fleet.node_names
+    assert list(names) == sorted(names)
+    assert [Node.objects.get(pk=key).name for key in frozen.keys.nodes] == list(names)
+    assert np.all(np.diff(frozen.snapshot.fleet.device_node) >= 0)
+
+
+def test_parents_stand_before_their_children() -> None:
+    world = World()
+    child = factories.tenant("a", parent=world.tenant)
+    factories.tenant("b", parent=child)
+    factories.tenant("z")
+    rows = take(world).snapshot.tenants
+    assert [(row.slug, row.parent) for row in rows] == [
+        ("t", None),
+        ("a", "t"),
+        ("b", "a"),
+        ("z", None),
+    ]
+
+
+def test_past_use_is_weighed_by_its_age() -> None:
+    world = World()
+    job = world.submit(devices=2)
+    world.cycle()
+    world.says(job, Phase.SUCCEEDED, exit_code=0)
+    world.cycle(after_s=3600)
+    assert LedgerEntry.objects.count() == 2
+    world.now += timedelta(seconds=snapshots.HALF_LIFE_S)
+    fresh = take(world).snapshot.usage_decayed["t"]
+    # all devices for an hour, a half-life ago: half of what an hour is of the whole past
+    assert fresh == pytest.approx(0.5 * 3600 * np.log(2) / snapshots.HALF_LIFE_S, rel=1e-2)
+
+
+def test_use_that_lies_ahead_of_a_clock_that_stepped_back_counts_nothing() -> None:
+    world = World()
+    job = world.submit(devices=2)
+    world.cycle()
+    world.says(job, Phase.SUCCEEDED, exit_code=0)
+    world.cycle(after_s=100)
+    world.now -= timedelta(days=1)
+    assert take(world).snapshot.usage_decayed == {"t": 0.0}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_commits_during_the_freeze_is_seen_whole_or_not_at_all() -> None:
+    world = World()
+    world.submit(devices=1)
+    seen: list[int] = []
+
+    def meanwhile() -> None:
+        Device.objects.update(health="lost")
+        Job.objects.update(state="cancelled")
+        seen.append(1)
+        connection.close()
+
+    with snapshots.one_instant():
+        before = Node.objects.count()
+        thread = threading.Thread(target=meanwhile)
+        thread.start()
+        thread.join(timeout=20)
+        assert seen == [1]
+        assert Device.objects.filter(health="healthy").count() == 2
+        assert Job.objects.filter(state="queued").count() == 1
+        assert Node.objects.count() == before
+    assert Job.objects.filter(state="cancelled").count() == 1
