@@ -18,6 +18,9 @@ from tenants.models import Tenant
 if TYPE_CHECKING:
     from tenants.models import Viewer
 
+HEAVY = ("command", "env", "image", "message", "pending")
+"""Columns of a job that the cycle does not look at, and that may be large."""
+
 
 class PriorityClass(models.Model):
     """A named priority, as in Kubernetes: higher values go first."""

@@ -30,7 +30,7 @@ from scheduler.core.snapshot import (
 )
 from scheduler.decide.cycle import RULES
 from scheduler.decide.strategies.base import STRATEGIES
-from scheduler.models import DeviceHold, Job, Placement, ReplicaHold, SchedulingPolicy
+from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold, SchedulingPolicy
 from scheduler.services.plans import FleetKeys
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
@@ -68,8 +68,6 @@ DEVICE_COLUMNS = (
     "allocated_memory_mib",
 )
 """All that a decision looks at, of nodes and of devices."""
-HEAVY = ("command", "env", "image", "message", "pending")
-"""Columns of a job that no decision looks at, and that may be large."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from scheduler.execute.base import (
     Observation,
     Phase,
 )
-from scheduler.models import Intent, Job, Placement
+from scheduler.models import HEAVY, Intent, Job, Placement
 from scheduler.services import attempts
+from scheduler.services.batches import batched
 from scheduler.services.jobs import evict_intend
-from scheduler.snapshots import HEAVY
 from telemetry import services as telemetry
 from telemetry.choices import NodeState, Scheduling
 from telemetry.models import Cluster, Node
@@ -38,6 +38,8 @@ ASK_AGAIN_AFTER = timedelta(seconds=60)
 """An attempt that runs on so long after it was told to stop is told once more."""
 
 RECORD_LOST = "The executor no longer knows this attempt; how it ended is not known."
+
+START_BATCH = 100
 
 Key = tuple[str, int]
 
@@ -68,10 +70,11 @@ def reconcile(
         logger.warning("executor unavailable cluster=%s error=%s", cluster.slug, away)
         return Reconciled(known=False)
     placements = {(str(p.job_id), p.attempt): p for p in _open(cluster)}
+    started = _follow_starts(placements, seen, now)
     moved = {key for key, p in placements.items() if _followed(p, seen.get(key), now)}
     strays = _settle(executor, seen, moved, set(placements))
     _record_samples(cluster, seen, now)
-    return Reconciled(known=True, moved=len(moved), strays=strays)
+    return Reconciled(known=True, moved=started + len(moved), strays=strays)
 
 
 def _open(cluster: Cluster) -> QuerySet[Placement]:
@@ -80,6 +83,23 @@ def _open(cluster: Cluster) -> QuerySet[Placement]:
         .select_related("job")
         .defer(*(f"job__{name}" for name in HEAVY))
         .prefetch_related("intents")
+    )
+
+
+def _follow_starts(
+    placements: Mapping[Key, Placement], seen: Mapping[Key, Observation], now: datetime
+) -> int:
+    """Move jobs on that run, many at a time; return how many."""
+    started = [
+        (placement, seen[key])
+        for key, placement in placements.items()
+        if key in seen
+        and seen[key].phase == Phase.RUNNING
+        and placement.job.state == JobState.STARTING
+    ]
+    return sum(
+        len(attempts.attempts_running(started=batch, now=now))
+        for batch in batched(started, START_BATCH)
     )
 
 
@@ -99,9 +119,6 @@ def _follow(placement: Placement, seen: Observation | None, now: datetime) -> bo
         return _vanished(placement, now)
     if seen.phase in FINISHED:
         attempts.attempt_ended(placement=placement, seen=seen, now=now)
-        return True
-    if seen.phase == Phase.RUNNING and placement.job.state == JobState.STARTING:
-        attempts.attempt_running(placement=placement, seen=seen, now=now)
         return True
     evict = _intent(placement, Verb.EVICT)
     if evict is not None and _done_since(evict, ASK_AGAIN_AFTER, now):

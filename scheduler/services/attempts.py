@@ -9,10 +9,10 @@ from django.db.models import F
 
 from scheduler.choices import HOLDING_STATES, IntentState, JobState, Verb
 from scheduler.execute.base import Observation, Phase
-from scheduler.models import Intent, Job, Placement
+from scheduler.models import HEAVY, Intent, Job, Placement
 from scheduler.services.holds import placement_release
 from scheduler.services.stored import stored_integer, stored_text, stored_time
-from scheduler.services.transitions import job_move
+from scheduler.services.transitions import job_move, jobs_move
 
 ERROR_LIMIT = 2000
 
@@ -31,22 +31,38 @@ STOPPED_BY_US = frozenset({Phase.CANCELLED, Phase.LOST})
 """Ends that an eviction brings about; who ended by itself meanwhile, has ended."""
 
 
-def attempt_running(*, placement: Placement, seen: Observation, now: datetime) -> None:
-    """Note that an attempt runs."""
+def attempts_running(
+    *, started: Sequence[tuple[Placement, Observation]], now: datetime
+) -> set[int]:
+    """Note that attempts run.
+
+    Args:
+        started: placements, and what their executor says of them.
+        now: where it does not say since when.
+
+    Returns:
+        The keys of the placements whose jobs run since now.
+    """
     with transaction.atomic():
-        job = _lock(placement)
-        if job.state != JobState.STARTING or job.attempt != placement.attempt:
-            return
-        started_at = stored_time(seen.started_s) or now
-        Placement.objects.filter(pk=placement.pk).update(started_at=started_at)
-        job_move(
-            job=job,
+        rows = Job.objects.select_for_update(of=("self",)).select_related("cluster")
+        rows = rows.filter(pk__in=[p.job_id for p, _ in started], state=JobState.STARTING)
+        jobs = {(job.pk, job.attempt): job for job in rows.defer(*HEAVY).order_by("pk")}
+        moved = [(p, seen) for p, seen in started if (p.job_id, p.attempt) in jobs]
+        if not moved:
+            return set()
+        jobs_move(
+            jobs=[jobs[p.job_id, p.attempt] for p, _ in moved],
             to=JobState.RUNNING,
             actor="executor",
             now=now,
             reason="started",
-            started_at=started_at,
         )
+        for placement, seen in moved:
+            placement.started_at = stored_time(seen.started_s) or now
+            jobs[placement.job_id, placement.attempt].started_at = placement.started_at
+        Placement.objects.bulk_update([p for p, _ in moved], ["started_at"])
+        Job.objects.bulk_update([jobs[p.job_id, p.attempt] for p, _ in moved], ["started_at"])
+    return {placement.pk for placement, _ in moved}
 
 
 def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> None:

@@ -5,11 +5,10 @@ are tried one by one: a clash costs that job its turn and nobody else's.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from itertools import islice
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, models, transaction
@@ -23,6 +22,7 @@ from scheduler.core.reasons import Pending
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import Fleet
 from scheduler.models import Cycle, Decision, DeviceHold, Intent, Job, Placement, ReplicaHold
+from scheduler.services.batches import batched
 from scheduler.services.stored import stored_float, stored_json, stored_text, stored_time
 from scheduler.services.transitions import jobs_move
 from telemetry.models import Cluster
@@ -37,8 +37,6 @@ ETA_STEP_FRAC = 0.05
 """A planned start that moves by less, in seconds or of the wait, is not written again."""
 PRIORITY_STEP = 5.0
 """A part of the priority that moves by less is not written again; the steps of age are finer."""
-
-RowT = TypeVar("RowT")
 
 _WRITE_PENDING = """
 UPDATE scheduler_job job SET pending = news.pending::jsonb
@@ -84,7 +82,7 @@ def plan_commit(
     writer = StartWriter(cycle=cycle, fleet=fleet, keys=keys, now=now)
     started: list[str] = []
     lost: dict[str, str] = {}
-    for batch in _batches(plan.starts, START_BATCH):
+    for batch in batched(plan.starts, START_BATCH):
         try:
             done = writer.write(batch)
         except (IntegrityError, ConflictError):
@@ -102,12 +100,6 @@ def cycle_timed(*, cycle: Cycle, timings: Mapping[str, float]) -> None:
     Cycle.objects.filter(pk=cycle.pk).update(
         timings=dict(timings), wall_ms=round(sum(timings.values()))
     )
-
-
-def _batches(rows: Iterable[RowT], size: int) -> Iterator[list[RowT]]:
-    rest = iter(rows)
-    while batch := list(islice(rest, size)):
-        yield batch
 
 
 def _one_by_one(writer: "StartWriter", batch: list[Start], lost: dict[str, str]) -> list[str]:
@@ -273,7 +265,7 @@ def _free_since(device_keys: Sequence[int], now: datetime) -> dict[int, datetime
 
 def _pending_write(pending: Sequence[Pending], cycle: Cycle, now: datetime) -> None:
     """Write why jobs wait, where it differs from what was said before."""
-    for batch in _batches(pending, PENDING_BATCH):
+    for batch in batched(pending, PENDING_BATCH):
         waiting = Job.objects.filter(pk__in=[held.uid for held in batch], state=JobState.QUEUED)
         said = {str(uid): before for uid, before in waiting.values_list("pk", "pending")}
         news = [(held, pending_json(held)) for held in batch if held.uid in said]
