@@ -5,6 +5,7 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from django_tables2 import RequestConfig
 
+from portal.pages.cluster_titles import cluster_title
 from portal.pages.forms.jobs import JobFilter
 from portal.pages.signed_in import SignedInRequest
 from portal.pages.tables.jobs import JobTable
@@ -24,7 +25,7 @@ def jobs(request: SignedInRequest) -> HttpResponse:
         queryset=everything,
         request=request,
         tenants=[(t.slug, t.name) for t in tenant_list(viewer=request.user)],
-        clusters=[(c.slug, c.name) for c in cluster_list(enabled=True)],
+        clusters=[(c.slug, cluster_title(c.name)) for c in cluster_list(enabled=True)],
     )
     size = page_size(request)
     table = JobTable(narrowed.qs)

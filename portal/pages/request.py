@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.pages import clock
+from portal.pages.cluster_titles import cluster_title
 from portal.pages.forms.request import JobRequestForm, as_typed
 from portal.pages.quota_bars import flavor_label, quota_line
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
@@ -143,7 +144,8 @@ def _clusters() -> list[Any]:
 
 
 def _cluster_label(name: str, simulated: bool) -> str:
-    return _("%(name)s · invented") % {"name": name} if simulated else name
+    title = cluster_title(name)
+    return _("%(name)s · invented") % {"name": title} if simulated else title
 
 
 def _processes_only() -> list[str]:

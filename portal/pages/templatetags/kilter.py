@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.pages import amounts
 from portal.pages.bars import Bar, BarSegment, bar_segments
+from portal.pages.cluster_titles import cluster_title
 from portal.pages.colours import JOB_STATES, NODE_STATES
 from portal.pages.cycle_words import cycle_word
 from portal.pages.script_strings import SCRIPT_STRINGS
@@ -27,6 +28,7 @@ register.filter("frac", amounts.frac_text)
 register.filter("duration", amounts.duration_text)
 register.filter("ago", amounts.ago_text)
 register.filter("cycle_word", cycle_word)
+register.filter("cluster_title", cluster_title)
 
 NODE_LABELS: Mapping[str, str | Promise] = {
     "ready": _("ready"),
