@@ -2,6 +2,7 @@
 # make test    install the test tools, then check and test everything, the browser too
 # make check   lint, types, import rules, migrations
 # make lint    only ruff, with repairs
+# make words   bring the Chinese catalogue up to date; needs xgettext (apt-get install gettext)
 # make clean   remove caches and the virtual environment; never the data folder
 
 PYTHON ?=
@@ -14,7 +15,7 @@ PURE := $(wildcard $(addprefix tests/,scheduler/core scheduler/decide scheduler/
 
 export PYTHON
 .DEFAULT_GOAL := help
-.PHONY: help run test check lint clean installed tools
+.PHONY: help run test check lint words clean installed tools
 
 help:
 	@sed -n 's/^# make/make/p' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +40,9 @@ check: tools
 lint: tools
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+words: tools
+	$(BIN)/python -m scripts.messages
 
 test: tools
 	@sh scripts/chromium.sh

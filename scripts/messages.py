@@ -1,4 +1,4 @@
-"""Bring the Chinese catalogue up to date with the code: `python -m scripts.messages`.
+"""Bring the Chinese catalogue up to date with the code: `make words`.
 
 It extracts every string that is to be translated (this needs xgettext of GNU gettext), keeps the
 translations there are, adds new strings empty, drops those that nobody says any more, and

@@ -23,7 +23,7 @@ MODULES = sorted(
     for path in (ROOT / folder).rglob("*.py")
     if "migrations" not in path.parts
 )
-UPDATE = "run `python -m scripts.messages` and translate what it names"
+UPDATE = "run `make words` and translate what it names"
 
 # -- the catalogue ---------------------------------------------------------------------------
 
