@@ -44,6 +44,7 @@ def _options(cluster: Cluster) -> dict[str, Any]:
     options: dict[str, Any] = {
         "folder": folder,
         "log_cap_bytes": settings.LOG_CAP_MIB * 1024 * 1024,
+        "hidden": tuple(settings.PRIVATE_FOLDERS),
     }
     if settings.LOCAL_RUN_AS:
         options["run_as"] = settings.LOCAL_RUN_AS

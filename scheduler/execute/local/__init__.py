@@ -10,7 +10,8 @@ def build(settings: ExecutorSettings) -> Executor:
         settings: options are `folder` (where state is kept; needed), `log_cap_bytes` (of each
             attempt, 64 MiB by default), `run_as` (a user's name; by default, where we are root, a
             user id of its own for each job), `path` (PATH of the jobs), `shown` (folders
-            that every job may read though they lie in closed ones) and `work` (where their
+            that every job may read though they lie in closed ones), `hidden` (folders that
+            no job may see, where the kernel lets us hide them) and `work` (where their
             work folders lie; by default below `folder`, or in /var/tmp where jobs of other users
             can't pass through to it).
 

@@ -33,7 +33,7 @@ from scheduler.execute.local import procfs
 from scheduler.execute.local.environment import DEFAULT_PATH
 from scheduler.execute.local.exposure import interpreter_folders
 from scheduler.execute.local.launch import ROOT, launch_supervisor
-from scheduler.execute.local.leftovers import end_leftovers, last_words
+from scheduler.execute.local.leftovers import end_leftovers, last_words, wake
 from scheduler.execute.local.options import LOG_CAP_BYTES, parse_options
 from scheduler.execute.local.spec import (
     EVICT,
@@ -61,6 +61,7 @@ class LocalExecutor:
         path: PATH of the jobs.
         work: where the jobs' work folders lie, None for the default of `work_root`.
         shown: folders that every job may read, closed ones above them notwithstanding.
+        hidden: folders that no job may see, its own work folder in them excepted.
     """
 
     folder: Path
@@ -69,6 +70,7 @@ class LocalExecutor:
     path: str = DEFAULT_PATH
     work: Path | None = None
     shown: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
 
     @classmethod
     def of(cls, settings: ExecutorSettings) -> Self:
@@ -135,7 +137,7 @@ class LocalExecutor:
         root = self.work or work_root(self.folder, user)
         work = prepare_work(root, binding.uid, user)
         shown = (*self.shown, *interpreter_folders(), ROOT / "examples")
-        return Spec(binding, work, user, self.log_cap_bytes, self.path, shown)
+        return Spec(binding, work, user, self.log_cap_bytes, self.path, shown, self.hidden)
 
     def _folder(self, part: str, key: str) -> Path:
         return self.folder / part / key
@@ -153,8 +155,9 @@ class LocalExecutor:
                 return None  # forgotten meanwhile
             lock = _take(folder)
         if lock is None:
-            status = status or Status(Phase.STARTING, 0, "")
-            return status.observed(*parsed)
+            if status is not None:
+                wake(status.pid, folder)
+            return (status or Status(Phase.STARTING, 0, "")).observed(*parsed)
         try:
             return self._without_supervisor(folder, lock, now_s).observed(*parsed)
         finally:

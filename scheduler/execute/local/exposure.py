@@ -5,7 +5,6 @@ gets a mount namespace of its own (mount_namespaces(7)), in which the closed fol
 empty one that holds only those interpreters, read-only. Nothing else of the closed folder is seen.
 """
 
-import ctypes
 import os
 import stat
 import sys
@@ -13,10 +12,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-CLONE_NEWNS = 0x00020000
-MS_RDONLY, MS_NOSUID, MS_NODEV = 1, 2, 4
-MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
-_LIBC = ctypes.CDLL(None, use_errno=True)
+from scheduler.execute.local import mounts
 
 
 def interpreter_folders() -> tuple[Path, ...]:
@@ -54,24 +50,14 @@ def expose(closed: Mapping[Path, tuple[Path, ...]]) -> None:
 
     Where the kernel forbids it (a container without CAP_SYS_ADMIN) everything stays as it was.
     """
-    if not closed or _LIBC.unshare(CLONE_NEWNS) != 0:
+    if not closed:
         return
     before = os.umask(0o022)
     with suppress(OSError):
-        _mount(None, Path("/"), None, MS_REC | MS_PRIVATE)
+        mounts.leave(mounts.CLONE_NEWNS)
         for folder, inside in closed.items():
-            _cover(folder, inside)
+            mounts.cover(folder, inside, read_only=True)
     os.umask(before)
-
-
-def _cover(folder: Path, inside: Iterable[Path]) -> None:
-    kept = [(path, os.open(path, os.O_PATH | os.O_CLOEXEC)) for path in inside]
-    _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0711,size=1m")
-    for path, descriptor in kept:
-        path.mkdir(parents=True)
-        _mount(f"/proc/self/fd/{descriptor}", path, None, MS_BIND)
-        _mount(None, path, None, MS_BIND | MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV)
-        os.close(descriptor)
 
 
 def _closed_above(folder: Path) -> Path | None:
@@ -81,10 +67,3 @@ def _closed_above(folder: Path) -> Path | None:
             if not path.stat().st_mode & stat.S_IXOTH:
                 return path
     return None
-
-
-def _mount(source: str | None, target: Path, kind: str | None, flags: int, data: str = "") -> None:
-    values = [text.encode() if text else None for text in (source, str(target), kind, data)]
-    if _LIBC.mount(values[0], values[1], values[2], ctypes.c_ulong(flags), values[3]) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))

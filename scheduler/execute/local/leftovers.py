@@ -1,4 +1,4 @@
-"""What is left of an attempt whose supervisor is gone."""
+"""What is left of an attempt whose supervisor is gone, or was made to stand still."""
 
 import signal
 import time
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scheduler.execute.local import procfs
 from scheduler.execute.local.launch import ERRORS
-from scheduler.execute.local.spec import read_spec
+from scheduler.execute.local.spec import EVICT, read_spec
 from scheduler.execute.local.users import JobUser
 from scheduler.execute.records import CorruptRecordError, parse_key
 
@@ -25,6 +25,17 @@ def end_leftovers(folder: Path) -> int:
         time.sleep(0.02)
         left = _leftovers(folder, user)
     return len(left)
+
+
+def wake(pid: int, folder: Path) -> None:
+    """Let the supervisor go on if it was stopped, which a job of the same user can do.
+
+    It watches limits and wishes. One that was to end its job and is stopped still is ended itself:
+    what it leaves is then settled like that of any other that is gone.
+    """
+    found = procfs.read_process(pid)
+    if found is not None and found.state in "Tt":
+        procfs.send([pid], signal.SIGKILL if (folder / EVICT).exists() else signal.SIGCONT)
 
 
 def last_words(folder: Path) -> str:

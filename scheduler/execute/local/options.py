@@ -55,4 +55,5 @@ _PARSERS: Mapping[str, Callable[[str, object], object]] = {
     "path": _text,
     "work": _folder,
     "shown": _folders,
+    "hidden": _folders,
 }

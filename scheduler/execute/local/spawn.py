@@ -14,6 +14,7 @@ from pathlib import Path
 from scheduler.execute.base import ReplicaBinding
 from scheduler.execute.local.environment import replica_environment
 from scheduler.execute.local.exposure import closed_folders, expose
+from scheduler.execute.local.hiding import can_hide, hide
 from scheduler.execute.local.spec import INLINE_COMMAND_MAX_BYTES, Spec
 from scheduler.execute.local.users import device_groups
 from scheduler.execute.records import write_all
@@ -121,11 +122,11 @@ def _limiter(
     spec: Spec, replica: ReplicaBinding, parent: int, cores: Sequence[int]
 ) -> Callable[[], None]:
     """Return what the child does last before it becomes the shell."""
-    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
-    processes = PROCESSES_MAX if hard == resource.RLIM_INFINITY else min(hard, PROCESSES_MAX)
-
+    processes = processes_max()
     user = spec.user
     closed = closed_folders(spec.shown) if user else {}
+    shown = (spec.work, *spec.shown)
+    hidden = spec.hidden if not user and can_hide(spec.hidden, shown) else ()
     groups = device_groups(replica.vendor) if replica.device_indices else []
 
     def limit() -> None:
@@ -141,6 +142,8 @@ def _limiter(
             os.setgroups(groups)
             os.setresgid(user.gid, user.gid, user.gid)
             os.setresuid(user.uid, user.uid, user.uid)
+        elif hidden:
+            hide(hidden, shown)
         _prctl(PR_SET_NO_NEW_PRIVS, 1)
         # A change of user clears this one, so it comes last.
         _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -148,6 +151,17 @@ def _limiter(
             os._exit(SIGKILLED_CODE)
 
     return limit
+
+
+def processes_max() -> int:
+    """Return how many processes and threads a job may have.
+
+    A quarter of what the machine can number leaves it usable while a few jobs fork without end.
+    """
+    machine = int(Path("/proc/sys/kernel/pid_max").read_text("ascii"))
+    hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
+    own = PROCESSES_MAX if hard == resource.RLIM_INFINITY else hard
+    return max(1, min(own, PROCESSES_MAX, machine // 4))
 
 
 def wanted_cores(spec: Spec) -> int:

@@ -33,7 +33,8 @@ class Spec:
         user: who runs it, None = the supervisor's own user.
         log_cap_bytes: of the kept output.
         path: PATH of the job.
-        shown: folders that a user other than ours must be able to read.
+        shown: folders that every job must be able to read.
+        hidden: folders that a job of our own user must not see; see `hiding`.
     """
 
     binding: Binding
@@ -42,6 +43,7 @@ class Spec:
     log_cap_bytes: int
     path: str
     shown: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
 
     def to_record(self) -> dict[str, object]:
         """Return the spec as JSON values."""
@@ -52,6 +54,7 @@ class Spec:
             "log_cap_bytes": self.log_cap_bytes,
             "path": self.path,
             "shown": [str(folder) for folder in self.shown],
+            "hidden": [str(folder) for folder in self.hidden],
         }
 
 
@@ -132,6 +135,7 @@ def _spec_of(record: Mapping[str, Any]) -> Spec:
         log_cap_bytes=int(record["log_cap_bytes"]),
         path=str(record["path"]),
         shown=tuple(Path(folder) for folder in record["shown"]),
+        hidden=tuple(Path(folder) for folder in record.get("hidden", ())),
     )
 
 

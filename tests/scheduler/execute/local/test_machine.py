@@ -12,6 +12,7 @@ from scheduler.execute.base import Phase
 from scheduler.execute.local import procfs, users
 from scheduler.execute.local.cores import choose_cores
 from scheduler.execute.local.exposure import closed_folders, interpreter_folders, is_open
+from scheduler.execute.local.spawn import processes_max
 from scheduler.execute.local.status import Status
 from scheduler.execute.local.usage import Meter, resident_mib
 from scheduler.execute.local.users import job_user
@@ -161,3 +162,7 @@ def test_each_job_has_a_user_that_stays_the_same() -> None:
     assert first is not None
     assert first.private
     assert 0x40000000 <= first.uid < 0x50000000
+
+
+def test_a_job_gets_at_most_a_quarter_of_the_process_ids() -> None:
+    assert 0 < processes_max() <= int(Path("/proc/sys/kernel/pid_max").read_text()) // 4

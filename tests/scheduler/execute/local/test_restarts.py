@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.execute.base import Binding, Phase
+from scheduler.execute.local import procfs
 from tests.scheduler.execute.builders import binding
 from tests.scheduler.execute.local.conftest import Bench, kill, processes_of
 
@@ -271,3 +272,28 @@ def test_the_wall_clock_may_step_back_without_harm(bench: Bench) -> None:
     assert end.started_s is not None
     assert end.finished_s is not None
     assert end.finished_s < end.started_s
+
+
+def test_a_supervisor_that_was_stopped_goes_on(bench: Bench) -> None:
+    job = binding("sleep 30", time_limit_s=1.0)
+    bench.executor.bind(job)
+    bench.until(lambda: bench.observed(job).phase is Phase.RUNNING)
+    os.kill(bench.supervisor_pid(job), signal.SIGSTOP)
+    assert bench.finished(job).phase is Phase.TIMED_OUT
+
+
+def test_a_job_whose_supervisor_is_stopped_can_be_ended(bench: Bench) -> None:
+    job = binding("sleep 30")
+    bench.executor.bind(job)
+    bench.until(lambda: bench.observed(job).phase is Phase.RUNNING)
+    os.kill(bench.supervisor_pid(job), signal.SIGSTOP)
+    bench.until(lambda: _state(bench.supervisor_pid(job)) == "T")
+    bench.executor.evict(job.uid, job.attempt, grace_s=0.0, reason="asked")
+    end = bench.finished(job)
+    assert (end.phase, end.reason) == (Phase.LOST, "supervisor_lost")
+    assert processes_of(job) == []
+
+
+def _state(pid: int) -> str:
+    found = procfs.read_process(pid)
+    return found.state if found else ""
