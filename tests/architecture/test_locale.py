@@ -13,6 +13,8 @@ import pytest
 from django.template.loader import get_template
 from django.test import Client
 
+from portal.pages.colours import NODE_STATES
+from portal.pages.script_strings import SCRIPT_STRINGS
 from scripts import messages
 
 ROOT = messages.ROOT
@@ -267,6 +269,31 @@ def test_templates_say_nothing_that_is_not_translated() -> None:
 @pytest.mark.parametrize("path", [str(p.relative_to(ROOT / "templates")) for p in TEMPLATES])
 def test_every_template_loads_the_tags_that_it_says_its_words_with(path: str) -> None:
     get_template(path)
+
+
+# -- scripts ---------------------------------------------------------------------------------
+
+SCRIPTS = sorted((ROOT / "static/pages").glob("*.js"))
+
+
+def test_scripts_have_the_words_that_they_say_and_no_other() -> None:
+    text = "\n".join(script.read_text("utf-8") for script in SCRIPTS)
+    said = set(re.findall(r"""\bsay\(["'](\w+)["']""", text))
+    said |= {f"node_{state}" for state in NODE_STATES}  # grid.js says them by their state
+    named = set(re.findall(r"""["'](\w+)["']""", text))  # words handed on before they are said
+    assert said - set(SCRIPT_STRINGS) == set()
+    assert set(SCRIPT_STRINGS) - said - named == set()
+
+
+def test_scripts_write_no_words_of_their_own() -> None:
+    prose = re.compile(r"""["'`]([A-Z][a-z]+ [a-z][^"'`]*|[A-Z]{3,})["'`]""")
+    wrong = [
+        f"{script.name}: {match[1]}"
+        for script in SCRIPTS
+        for line in script.read_text("utf-8").splitlines()
+        for match in prose.finditer(line.partition("//")[0])
+    ]
+    assert wrong == []
 
 
 # -- the whole way ---------------------------------------------------------------------------
