@@ -1,4 +1,4 @@
-"""What beat and the broker start: only what there is something to do for, and twice without harm."""
+"""What beat and the broker start: only where there is something to do, and twice without harm."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

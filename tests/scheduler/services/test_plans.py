@@ -38,6 +38,11 @@ def commit(world: World, frozen: snapshots.Frozen, plan: Plan) -> Committed:
     )
 
 
+def submit_later(world: World, name: str) -> Job:
+    world.now += timedelta(seconds=1)  # the order of the queue is that of submission
+    return world.submit(name, devices=1)
+
+
 def on_devices(start: Start, devices: tuple[int, ...]) -> Start:
     return replace(start, replicas=(replace(start.replicas[0], devices=devices),))
 
@@ -60,7 +65,7 @@ def test_a_device_that_is_taken_costs_one_job_its_turn_and_no_other(world: World
 def test_a_job_cancelled_after_the_freeze_loses_its_start_and_keeps_no_reason(
     world: World,
 ) -> None:
-    kept, gone, waits = (world.submit(f"job{i}", devices=1) for i in range(3))
+    kept, gone, waits = (submit_later(world, f"job{i}") for i in range(3))
     frozen, plan = decided(world)
     job_cancel(actor=world.user, job=gone, now=world.now)
     job_cancel(actor=world.user, job=waits, now=world.now)
