@@ -188,8 +188,8 @@ class Snapshot:
         running: jobs that hold a placement.
         tenants: the tree, parents before children.
         usage_decayed: tenant -> decayed usage as a fraction of capacity, >= 0.
-        start_error: (P50, P90) factors on a planned wait, from the observed error of time limits;
-            (1, 1) = time limits are taken at their word.
+        runtime_ratios: runtimes of jobs that ended as parts of their time limits, ascending, each
+            in 0..1; () = time limits are taken at their word.
     """
 
     cluster: str
@@ -199,4 +199,4 @@ class Snapshot:
     running: tuple[RunningJob, ...]
     tenants: tuple[TenantNode, ...]
     usage_decayed: Mapping[str, float] = field(default_factory=dict)
-    start_error: tuple[float, float] = (1.0, 1.0)
+    runtime_ratios: tuple[float, ...] = ()

@@ -8,18 +8,15 @@ Source: Slurm sched/backfill (bf_window, bf_resolution, bf_max_job_test; sched_c
 """
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.core.resources import ReplicaShape
-from scheduler.core.snapshot import IntArray, ReplicaPlacement, RunningJob
+from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Free, Layout
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
-
-OVERRUN_SLACK_S = 60.0
-"""A job past its time limit is expected to end this soon (Slurm's bf_resolution)."""
 
 RUNNING_ROWS = 48
 """Ends of running jobs are merged (rounded up) into at most this many rows."""
@@ -62,26 +59,16 @@ class Profile:
         now_s: float,
     ) -> None:
         self.layout = layout
-        self.now_s = now_s
-        self.times = [now_s]
-        self.rows = [0]
-        self._tables = Free(*(table[None].copy() for table in free))
+        ends = _merged_ends([end_s for end_s, _ in running])
+        self.times = [now_s, *ends]
+        self.rows = list(range(len(self.times)))
+        released = [(1 + bisect.bisect_left(ends, end_s), hold) for end_s, hold in running]
+        self._tables = _freed(layout, free, released, len(self.rows))
         self.ledger = QuotaLedger(tree)
+        self.ledger.load(_held(tree, released, len(self.rows)))
         self.touched: list[int] = []
         self.version = 0
         self.first_reserved_s = float("inf")
-        for _, hold in running:
-            self._charge(hold, slice(None))
-        self._release_all(running)
-
-    def _release_all(self, running: Sequence[tuple[float, Hold]]) -> None:
-        ends = _merged_ends([end for end, _ in running])
-        for end_s in ends:
-            self._insert(len(self.times), end_s)
-        for end_s, hold in running:
-            later = self.rows[bisect.bisect_left(self.times, end_s) :]
-            self._charge(hold, later, sign=-1)
-            self._take(hold, later, sign=-1)
 
     # -- rows ---------------------------------------------------------------------------------
 
@@ -93,7 +80,7 @@ class Profile:
         """Insert a row that begins at `time_s` as a copy of the row before it."""
         source, target = self.rows[at - 1], len(self.times)
         if target == len(self._tables.cpu):
-            self._grow(2 * target)
+            self._grow(min(2 * target, HARD_ROWS))
         for table in self._tables:
             table[target] = table[source]
         self.ledger.usage[target] = self.ledger.usage[source]
@@ -147,26 +134,58 @@ class Profile:
         last = self._row_at(end_s)
         first = bisect.bisect_left(self.times, start_s)
         rows = self.rows[first:last]
-        self._charge(hold, rows)
+        for charge in hold.charges:
+            self.ledger.add(hold.tenant, charge, rows)
         self._take(hold, rows)
         self.touched.extend(place.node for place in hold.replicas)
         self.version += first == 0
         if first > 0:
             self.first_reserved_s = min(self.first_reserved_s, start_s)
 
-    def _charge(self, hold: Hold, rows: list[int] | slice, *, sign: int = 1) -> None:
-        for charge in hold.charges:
-            self.ledger.add(hold.tenant, Charge(charge.flavor, sign * charge.amount), rows)
-
-    def _take(self, hold: Hold, rows: list[int], *, sign: int = 1) -> None:
+    def _take(self, hold: Hold, rows: list[int]) -> None:
         tables, index = self._tables, np.array(rows, dtype=np.int64)
         for place in hold.replicas:
-            tables.cpu[index, place.node] -= sign * hold.shape.cpu_milli
-            tables.memory[index, place.node] -= sign * hold.shape.memory_mib
+            tables.cpu[index, place.node] -= hold.shape.cpu_milli
+            tables.memory[index, place.node] -= hold.shape.memory_mib
             if place.devices:
                 at = np.ix_(index, np.array([place.node]), self.layout.column[list(place.devices)])
-                tables.milli[at] -= sign * place.gpu_milli
-                tables.device_memory[at] -= sign * place.gpu_memory_mib
+                tables.milli[at] -= place.gpu_milli
+                tables.device_memory[at] -= place.gpu_memory_mib
+
+
+def _freed(layout: Layout, free: Free, released: Sequence[tuple[int, Hold]], rows: int) -> Free:
+    """Return (rows, ...) what is free once the holds released up to each row have ended."""
+    tables = Free(*(np.zeros((rows, *table.shape), dtype=np.int64) for table in free))
+    cells = [(k, hold, place) for k, hold in released for place in hold.replicas]
+    at = (_ints(k for k, _, _ in cells), _ints(place.node for _, _, place in cells))
+    np.add.at(tables.cpu, at, _ints(hold.shape.cpu_milli for _, hold, _ in cells))
+    np.add.at(tables.memory, at, _ints(hold.shape.memory_mib for _, hold, _ in cells))
+    shared = [(k, place, device) for k, _, place in cells for device in place.devices]
+    at = (_ints(k for k, _, _ in shared), _ints(place.node for _, place, _ in shared))
+    column = layout.column[_ints(device for _, _, device in shared)]
+    np.add.at(tables.milli, (*at, column), _ints(p.gpu_milli for _, p, _ in shared))
+    np.add.at(tables.device_memory, (*at, column), _ints(p.gpu_memory_mib for _, p, _ in shared))
+    for table, now in zip(tables, free, strict=True):
+        table[0] = now
+        np.cumsum(table, axis=0, out=table)
+    return tables
+
+
+def _held(tree: QuotaTree, released: Sequence[tuple[int, Hold]], rows: int) -> IntArray:
+    """Return (rows, flavors, tenants) what each tenant itself holds until its holds end."""
+    held = np.zeros((rows, len(tree.flavors), len(tree.slugs)), dtype=np.int64)
+    for k, hold in released:
+        n = tree.index.get(hold.tenant, -1)
+        for flavor, amount in hold.charges:
+            f = tree.flavors.get(flavor, -1)
+            if n >= 0 and f >= 0:
+                held[0, f, n] += amount
+                held[k, f, n] -= amount
+    return np.cumsum(held, axis=0)
+
+
+def _ints(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int64)
 
 
 def _minimum(table: IntArray, rows: IntArray) -> IntArray:
@@ -185,9 +204,3 @@ def _merged_ends(ends: Sequence[float]) -> list[float]:
     if distinct and merged[-1:] != distinct[-1:]:
         merged.append(distinct[-1])
     return merged
-
-
-def expected_end_s(job: RunningJob, now_s: float) -> float:
-    """Return when a running job frees its placement: its time limit, taken at its word."""
-    end_s = job.started_s + job.spec.time_limit_s
-    return end_s if end_s > now_s else now_s + OVERRUN_SLACK_S

@@ -1,50 +1,97 @@
-"""When a waiting job is expected to start, from planned starts and their observed error."""
+"""When a waiting job is expected to start: the plan made again with runtimes as observed.
 
-import math
-from collections.abc import Sequence
+The planned start takes every time limit at its word, so it is the latest. The expected starts come
+from two more profiles on which each job ends at the median, or at the 90th percentile, of what
+those observed needed that ran as long as it has (`runtimes`).
+
+Source: Slurm sched/backfill for the plan; reference/schedulers.md 2.5 for interval and rate.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from scheduler.core.reasons import Pending, WaitReason
+from scheduler.core.snapshot import JobSpec
+from scheduler.decide.runtimes import end_s, runtime_s
+from scheduler.decide.session import Session
+
+P50, P90 = 0.5, 0.9
 
 
-def with_expected_starts(
-    waiting: Sequence[tuple[Pending, float | None]],
-    start_error: tuple[float, float],
-    *,
-    now_s: float,
-) -> tuple[Pending, ...]:
-    """Return the pending jobs with their expected starts.
+class Waiting(NamedTuple):
+    """A blocked job: its answer, and its planned start where one was found."""
 
-    A planned start counts as it is. A job beyond the planned depth gets the pace of those planned:
-    with n planned within h seconds, the k-th waiting job is expected after k * h / n.
+    job: JobSpec
+    pending: Pending
+    planned_s: float | None
+
+
+def with_expected_starts(session: Session, waiting: Sequence[Waiting]) -> tuple[Pending, ...]:
+    """Return the pending jobs with their expected starts, never before now and P50 <= P90.
+
+    A job beyond the planned depth gets the pace of those planned: with n expected within h
+    seconds, the k-th waiting job is expected after k * h / n.
 
     Args:
-        waiting: (pending, planned start or None), in queue order.
-        start_error: (P50, P90) factors on the planned wait.
-        now_s: epoch seconds.
+        session: the state after every job had its turn.
+        waiting: the blocked jobs, in queue order.
     """
-    planned = [start_s for _, start_s in waiting if start_s is not None]
-    pace_s = (max(planned) - now_s) / len(planned) if planned else math.nan
-    last = max((k for k, (_, start_s) in enumerate(waiting) if start_s is not None), default=-1)
+    expected = _expected(session, waiting)
+    if not expected:
+        return tuple(one.pending for one in waiting)
+    paces = [
+        (max(starts) - session.now_s) / len(expected)
+        for starts in zip(*expected.values(), strict=True)
+    ]
+    last = max(k for k, one in enumerate(waiting) if one.pending.uid in expected)
     answered = []
-    for k, (pending, start_s) in enumerate(waiting):
-        basis, at_s = "plan", start_s
-        if start_s is None and k > last >= 0:
-            basis, at_s = "rate", now_s + (k + 1) * pace_s
-        answered.append(_timed(pending, at_s, basis, start_error, now_s))
+    for k, (_, pending, _) in enumerate(waiting):
+        basis, at = "plan", expected.get(pending.uid)
+        if at is None and k > last and pending.code is not WaitReason.NODES_UNAVAILABLE:
+            basis = "rate"
+            at = (session.now_s + (k + 1) * paces[0], session.now_s + (k + 1) * paces[1])
+        answered.append(_timed(pending, at, basis) if at else pending)
     return tuple(answered)
 
 
-def _timed(
-    pending: Pending, at_s: float | None, basis: str, error: tuple[float, float], now_s: float
-) -> Pending:
-    guessed = basis == "rate"
-    if at_s is None or (guessed and pending.code is WaitReason.NODES_UNAVAILABLE):
-        return pending
-    p50, p90 = (now_s + (at_s - now_s) * factor for factor in error)
+def _timed(pending: Pending, at: tuple[float, float], basis: str) -> Pending:
     return replace(
         pending,
         evidence={**pending.evidence, "expected_start_basis": basis},
-        expected_start_p50_s=p50,
-        expected_start_p90_s=max(p50, p90),
+        expected_start_p50_s=at[0],
+        expected_start_p90_s=at[1],
     )
+
+
+def _expected(session: Session, waiting: Sequence[Waiting]) -> dict[str, tuple[float, float]]:
+    """Return uid -> (P50, P90) start of the jobs that have a planned start."""
+    planned = {one.job.uid: one.planned_s for one in waiting if one.planned_s is not None}
+    jobs = [one.job for one in waiting if one.job.uid in planned]
+    middle, late = (_replanned(session, jobs, quantile) for quantile in (P50, P90))
+    expected = {}
+    for uid, latest_s in planned.items():
+        p50_s = min(latest_s, middle.get(uid, latest_s))
+        p90_s = min(latest_s, late.get(uid, latest_s))
+        expected[uid] = (p50_s, max(p50_s, p90_s))
+    return expected
+
+
+def _replanned(session: Session, jobs: Sequence[JobSpec], quantile: float) -> Mapping[str, float]:
+    """Return uid -> start if every job ends at a quantile of its runtime; {} if none is known."""
+    ratios = session.snapshot.runtime_ratios
+    if not ratios or not jobs:
+        return {}
+    again = session.with_ends(
+        lambda job, started_s: end_s(
+            started_s, job.time_limit_s, now_s=session.now_s, ratios=ratios, quantile=quantile
+        )
+    )
+    starts = {}
+    for job in jobs:
+        needed = replace(job, time_limit_s=runtime_s(job.time_limit_s, 0.0, ratios, quantile))
+        fit = again.fit_later(needed)
+        if fit:
+            again.take(needed, fit)
+            starts[job.uid] = fit.start_s
+    return starts

@@ -106,7 +106,7 @@ def _local_quota(subtree: int, line: QuotaLine | None) -> int:
 
 
 class QuotaLedger:
-    """Usage of every tenant in every time row; can add, test and roll back.
+    """Usage of every tenant in every time row.
 
     Attributes:
         usage: (rows, flavors, tenants) milli-units, kept as Kueue's Usage: what a tenant holds
@@ -116,14 +116,23 @@ class QuotaLedger:
     def __init__(self, tree: QuotaTree, rows: int = 1) -> None:
         self.tree = tree
         self.usage: IntArray = np.zeros((rows, len(tree.flavors), len(tree.slugs)), dtype=np.int64)
-        self._log: list[tuple[str, Charge, slice | list[int]]] = []
+
+    def load(self, held: IntArray) -> None:
+        """Set the usage of all rows at once.
+
+        Args:
+            held: (rows, flavors, tenants) milli-units that each tenant holds itself.
+        """
+        self.usage = held.copy()
+        local = np.array([tree.local for tree in self.tree.trees], dtype=np.int64)
+        local = local.reshape(self.usage.shape[1:])  # two axes also where nobody names a flavor
+        for n in range(len(self.tree.slugs) - 1, -1, -1):  # children come after their parents
+            parent = self.tree.parent[n]
+            if parent >= 0:
+                self.usage[:, :, parent] += np.maximum(self.usage[:, :, n] - local[:, n], 0)
 
     def add(self, tenant: str, charge: Charge, rows: slice | list[int] = slice(None)) -> None:
         """Charge a tenant in the given rows; a negative amount gives back."""
-        self._log.append((tenant, charge, rows))
-        self._shift(tenant, charge, rows)
-
-    def _shift(self, tenant: str, charge: Charge, rows: slice | list[int]) -> None:
         f = self.tree.flavors.get(charge.flavor)
         n = self.tree.index.get(tenant, -1)
         if f is None:
@@ -163,16 +172,6 @@ class QuotaLedger:
         """Return Usage in row 0."""
         f = self.tree.flavors.get(flavor)
         return 0 if f is None else int(self.usage[0, f, self.tree.index[tenant]])
-
-    def checkpoint(self) -> int:
-        """Return a mark for `rollback`."""
-        return len(self._log)
-
-    def rollback(self, mark: int) -> None:
-        """Undo every `add` since the mark, last first."""
-        while len(self._log) > mark:
-            tenant, charge, rows = self._log.pop()
-            self._shift(tenant, Charge(charge.flavor, -charge.amount), rows)
 
     def resize(self, rows: int) -> None:
         """Make room for that many rows; existing ones keep their place."""

@@ -5,7 +5,8 @@ cached per kind of replica and window, and only the nodes that were touched are 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
@@ -15,14 +16,18 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
-from scheduler.decide.backfill import Hold, Profile, expected_end_s
+from scheduler.decide.backfill import Hold, Profile
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
 from scheduler.decide.placement import Site, place, scored
 from scheduler.decide.quota import Charge, QuotaTree
+from scheduler.decide.runtimes import end_s
 from scheduler.decide.scoring import SCORES
 
 Kind: TypeAlias = tuple[ReplicaShape, tuple[int, ...], frozenset[str], int]
 """Jobs of one kind need the same places: shape, allowed flavors, tolerations, least replicas."""
+
+Ends: TypeAlias = Callable[[JobSpec, float], float]
+"""(job, its start) -> when it frees its placement, epoch seconds after now."""
 
 
 class Fit(NamedTuple):
@@ -76,19 +81,36 @@ class Session:
         self.flavor_of: Mapping[str, int] = flavor_index(snapshot.fleet)
         self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
         self.normalised = _normalised(snapshot)
-        running = [(expected_end_s(job, now_s), self.hold_of(job)) for job in snapshot.running]
-        self.free_at_start = self.layout.free_now(snapshot.fleet)
-        self.profile = Profile(self.layout, self.free_at_start, self.tree, running, now_s=now_s)
         self._filters: dict[Demand, Filter] = {}
-        self._windows: dict[int, _Window] = {}
-        self._counted: dict[tuple[Demand, int], _Counted] = {}
         self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
         self._rooms: dict[Demand, int] = {}
+        self._active = [(job.spec, job.started_s, self.hold_of(job)) for job in snapshot.running]
+        self.free_at_start = self.layout.free_now(snapshot.fleet)
+        self.plan_from(self.free_at_start, _by_limit(now_s))
+
+    def plan_from(self, free: Free, ends: Ends) -> None:
+        """Begin a profile; whatever was counted on another one is forgotten."""
+        active = [(ends(job, started_s), hold) for job, started_s, hold in self._active]
+        self.profile = Profile(self.layout, free, self.tree, active, now_s=self.now_s)
+        self._windows: dict[int, _Window] = {}
+        self._counted: dict[tuple[Demand, int], _Counted] = {}
         self._no_earlier: dict[Kind, float] = {}
         self.explained: dict[
             tuple[*Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
         ] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
+
+    def with_ends(self, ends: Ends) -> "Session":
+        """Return this session on a profile of its own, on which nothing is reserved.
+
+        For planning only: jobs that it would start are not to be taken on it.
+
+        Args:
+            ends: says when each job that runs or was started in this cycle ends.
+        """
+        other = copy(self)
+        other.plan_from(self.profile.row(0), ends)
+        return other
 
     # -- what a job may use -------------------------------------------------------------------
 
@@ -312,6 +334,8 @@ class Session:
         charges = self.charges(job, fit.flavor, fit.replicas)
         hold = Hold(job.tenant, charges, job.shape, replicas)
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
+        if fit.start_s == self.now_s:
+            self._active.append((job, self.now_s, hold))
         return replicas, score
 
     def take_unavailable(self, job: JobSpec) -> None:
@@ -329,6 +353,11 @@ class Session:
                 hold = Hold(job.tenant, (), job.shape, replicas)
                 self.profile.hold(hold, self.now_s, self.now_s + job.time_limit_s)
                 return
+
+
+def _by_limit(now_s: float) -> Ends:
+    """Return the ends at which time limits are taken at their word."""
+    return lambda job, started_s: end_s(started_s, job.time_limit_s, now_s=now_s)
 
 
 def _normalised(snapshot: Snapshot) -> tuple[float, ...]:

@@ -4,15 +4,15 @@ Both strategies run this; they differ in who gets a turn first and on which flav
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, Remedy, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
-from scheduler.decide import eta, explain, remedies
+from scheduler.decide import explain, remedies
 from scheduler.decide.admission import Refusal, refusal
+from scheduler.decide.eta import Waiting, with_expected_starts
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.ordering import Queue, Ranked, scale_of, static_parts
 from scheduler.decide.session import Session
@@ -22,13 +22,6 @@ BACKFILL_DEPTH = 100
 
 REMEDY_DEPTH = 10
 """So many blocked jobs, the first of the queue, get remedies in a normal cycle."""
-
-
-class Waiting(NamedTuple):
-    """A blocked job: its answer, and its planned start where one was found."""
-
-    pending: Pending
-    planned_s: float | None
 
 
 class Turns:
@@ -120,7 +113,7 @@ class Turns:
             position=ranked.position,
             priority_parts=ranked.parts,
         )
-        self._waiting.append(Waiting(pending, planned_s))
+        self._waiting.append(Waiting(job, pending, planned_s))
 
     def _remedies(self, job: JobSpec, why: explain.Blocked) -> tuple[Remedy, ...]:
         contested = self._quota_contested
@@ -132,11 +125,7 @@ class Turns:
 
     def plan(self, report: SolverReport) -> Plan:
         """Return the plan of what was decided."""
-        timed = eta.with_expected_starts(
-            [(waiting.pending, waiting.planned_s) for waiting in self._waiting],
-            self.snapshot.start_error,
-            now_s=self.now_s,
-        )
+        timed = with_expected_starts(self.session, self._waiting)
         return Plan(
             cluster=self.snapshot.cluster,
             now_s=self.now_s,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -36,8 +37,9 @@ def validate(snapshot: Snapshot) -> None:
     for tenant, usage in snapshot.usage_decayed.items():
         good = math.isfinite(usage) and usage >= 0
         _require(good, f"usage_decayed of {tenant!r} is {usage}")
-    for factor in snapshot.start_error:
-        _require(math.isfinite(factor) and factor >= 0, f"start_error holds {factor}")
+    ratios = snapshot.runtime_ratios
+    _require(all(0 <= ratio <= 1 for ratio in ratios), "runtime_ratios are not in 0..1")
+    _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")
 
 
 def validate_policy(policy: Policy) -> None:

@@ -140,13 +140,6 @@ def test_a_full_cluster_is_a_matter_of_capacity() -> None:
     assert set(pending.priority_parts) == {"priority_class", "age", "size", "fair_share"}
 
 
-def test_the_observed_error_of_time_limits_stretches_the_expected_start() -> None:
-    snapshot = world(four(), [job("a", devices=4)], running=held(0, limit_s=1000))
-    pending = answer(replace(snapshot, start_error=(0.5, 1.5)))
-    assert pending.expected_start_p50_s == NOW_S + 500
-    assert pending.expected_start_p90_s == NOW_S + 1500
-
-
 def asked(snapshot: Snapshot, spec: JobSpec) -> Start | Pending:
     return estimate(snapshot, RULES, spec, now_s=NOW_S)
 
