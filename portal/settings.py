@@ -4,6 +4,7 @@ Nothing secret has a default: keys are generated into the data folder with mode 
 """
 
 import os
+import sys
 from pathlib import Path
 
 import django_stubs_ext
@@ -103,15 +104,16 @@ DATABASES = {
     "default": env.database("DATABASE_URL") or addresses.database_settings(DATA),
 }
 DATABASES["default"].setdefault("ATOMIC_REQUESTS", False)
-if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql":
-    DATABASES["default"].setdefault("OPTIONS", {}).setdefault(
-        "pool",
-        {
-            "min_size": 0,
-            "max_size": env.whole("KILTER_DB_POOL", 10, low=1, high=1000),
-            "timeout": 10,
-        },
-    )
+DATABASE_OPTIONS = DATABASES["default"].setdefault("OPTIONS", {})
+DATABASE_OPTIONS.setdefault("connect_timeout", 5)
+DATABASE_POOL = {
+    "min_size": 0,
+    "max_size": env.whole("KILTER_DB_POOL", 10, low=1, high=1000),
+    "timeout": 10,
+}
+# A command of manage.py ends soon, and says at once that no database answers.
+if Path(sys.argv[0]).name != "manage.py":
+    DATABASE_OPTIONS.setdefault("pool", DATABASE_POOL)
 
 REDIS_URL = env.text("REDIS_URL") or addresses.redis_url(DATA)
 CACHES = {
@@ -182,7 +184,9 @@ DISPLAY_TIME_ZONE = env.text("KILTER_TIME_ZONE", "UTC")
 STATIC_URL = "static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = DATA / "static"
-WHITENOISE_USE_FINDERS = True
+# `up` collects a copy, which stays whole while files change around a running server. Where there
+# is none, as in tests, and while developing, they are served from where they lie.
+WHITENOISE_USE_FINDERS = DEBUG or not (STATIC_ROOT.is_dir() and any(STATIC_ROOT.iterdir()))
 WHITENOISE_AUTOREFRESH = DEBUG
 
 CRISPY_ALLOWED_TEMPLATE_PACKS = CRISPY_TEMPLATE_PACK = "bootstrap5"
@@ -220,6 +224,7 @@ CELERY_BROKER_URL = addresses.celery_url(REDIS_URL)
 # The local executor runs people's commands as processes of this machine.
 LOCAL_EXECUTOR = env.flag("KILTER_LOCAL_EXECUTOR", default=IS_LOOPBACK)
 LOCAL_RUN_AS = env.text("KILTER_LOCAL_RUN_AS")
+PRIVATE_FOLDERS = [DATA, addresses.run_folder(DATA)]  # what no job may see
 LOG_CAP_MIB = env.whole("KILTER_LOG_CAP_MIB", 64, low=1, high=65536)
 SAMPLE_S = env.number("KILTER_SAMPLE_S", 5.0, low=0.5, high=3600)
 SAMPLE_KEEP_DAYS = env.whole("KILTER_SAMPLE_KEEP_DAYS", 7, low=1, high=3650)

@@ -17,6 +17,7 @@ from portal.embedded import addresses, valkey
 from portal.environment import masked
 
 CONNECT_S = 5
+OLDEST_POSTGRES = 14  # as Django 5.2 wants it
 NOT_LIBPQ = {"pool", "assume_role", "isolation_level", "server_side_binding"}  # Django's own
 
 
@@ -47,14 +48,20 @@ def check_address(host: str, port: int) -> None:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (socket.gaierror, UnicodeError) as wrong:
         raise Refused(_no_host(host)) from wrong
-    family, kind, protocol, _name, address = found[0]
-    with socket.socket(family, kind, protocol) as trial:
-        trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    for family, kind, protocol, _name, address in found:  # the web server listens on all of them
         try:
-            trial.bind(address)
-            trial.listen(1)
+            with socket.socket(family, kind, protocol) as trial:
+                _listen_once(trial, address)
         except OSError as wrong:
             raise Refused(_why_not(wrong, host, port)) from wrong
+
+
+def _listen_once(trial: socket.socket, address: Any) -> None:
+    trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if trial.family == socket.AF_INET6:
+        trial.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    trial.bind(address)
+    trial.listen(1)
 
 
 def _no_host(host: str) -> str:
@@ -131,13 +138,18 @@ def check_database(settings: Mapping[str, object], url: str) -> None:
             user=str(settings.get("USER") or ""),
             password=str(settings.get("PASSWORD") or ""),
             dbname=str(settings.get("NAME") or ""),
-        ):
-            return
+        ) as connection:
+            version = connection.info.server_version // 10000
     except psycopg.Error as wrong:
         raise Refused(
             f"DATABASE_URL={masked(url)} cannot be reached ({_first_line(wrong)}): start that "
             "server or correct the URL, or unset it for the embedded PostgreSQL."
         ) from wrong
+    if version < OLDEST_POSTGRES:
+        raise Refused(
+            f"DATABASE_URL={masked(url)} is PostgreSQL {version}: Kilter needs {OLDEST_POSTGRES} "
+            "or later. Upgrade that server, or unset it for the embedded PostgreSQL."
+        )
 
 
 def check_broker(url: str) -> None:

@@ -80,7 +80,9 @@ def manage_program(setup: Setup, name: str, *arguments: str) -> Program:
 def web_program(setup: Setup) -> Program:
     """Return the web server: one process, for its consumers share a channel layer anyway."""
     options = ["--host", setup.host, "--port", str(setup.port), "--no-access-log"]
-    options += ["--lifespan", "off", "--no-server-header", "--ws", "websockets-sansio"]
+    # h11 bounds a request's head at 64 KiB; httptools, taken where it is installed, does not.
+    options += ["--http", "h11", "--ws", "websockets-sansio", "--lifespan", "off"]
+    options += ["--no-server-header"]
     options += ["--ws-max-size", str(LARGEST_MESSAGE_BYTES), "--timeout-graceful-shutdown", "3"]
     options += ["--proxy-headers" if setup.behind_proxy else "--no-proxy-headers"]
     return _python(setup, "web", ["uvicorn", "portal.asgi:application", *options], stop_s=8)

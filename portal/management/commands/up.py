@@ -1,6 +1,7 @@
 """`manage.py up`: the whole portal in one process tree, until Ctrl-C."""
 
 import os
+import resource
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -9,16 +10,19 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import ERROR, run_checks
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from portal.embedded import addresses, postgres, preflight, programs, readiness, valkey
 from portal.embedded.processes import ServerError, service_account
 from portal.embedded.programs import Setup
 from portal.embedded.supervisor import Program, Stopped, Supervisor
+from scheduler.execute.local.hiding import can_hide
 
 START_S = 60.0
 PATIENCE_S = 60.0
 ASK_EVERY_S = 0.5
+OPEN_FILES = 65536
 
 
 class Command(BaseCommand):
@@ -48,6 +52,7 @@ class Command(BaseCommand):
         preflight.check_address(setup.host, setup.port)
         supervisor = Supervisor(addresses.private_folder(setup.folder / "logs"), self._say)
         supervisor.listen()
+        _allow_many_connections()
         try:
             self._start(supervisor, setup, demo=demo)
             supervisor.watch(self._ready_line(setup))
@@ -61,11 +66,21 @@ class Command(BaseCommand):
     def _start(self, supervisor: Supervisor, setup: Setup, *, demo: bool) -> None:
         _start_servers(supervisor, setup.folder, self._say)
         _check_settings()
+        call_command("collectstatic", interactive=False, verbosity=0)
         supervisor.run_to_end(programs.manage_program(setup, "migrate", "--no-input"))
         first = programs.manage_program(setup, "bootstrap", *([] if demo else ["--no-demo"]))
         supervisor.run_to_end(first, quiet=False)
+        self._say_who_runs_jobs()
         for program in _portal_programs(setup):
             supervisor.add(program)
+
+    def _say_who_runs_jobs(self) -> None:
+        alone = os.geteuid() != 0 and settings.LOCAL_EXECUTOR
+        if alone and not can_hide(settings.PRIVATE_FOLDERS):
+            self._say(
+                "jobs on this machine run as you, and this kernel lets nobody hide folders from "
+                f"them: they can read {settings.DATA} too. See KILTER_LOCAL_EXECUTOR in the README."
+            )
 
     def _ready_line(self, setup: Setup) -> Callable[[], None]:
         """Return what prints `ready`, once, and before that says when it takes long."""
@@ -98,6 +113,12 @@ def _setup(options: dict[str, Any]) -> Setup:
     host = options["host"].strip() or settings.HOST
     port = preflight.port_number(options["port"].strip() or str(settings.PORT))
     return Setup(host, port, Path(settings.DATA), behind_proxy=bool(settings.SESSION_COOKIE_SECURE))
+
+
+def _allow_many_connections() -> None:
+    """Let the web server hold more than the usual 1024 files: every open page is one or two."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, OPEN_FILES)), hard))
 
 
 def _start_servers(supervisor: Supervisor, folder: Path, say: Callable[[str], None]) -> None:

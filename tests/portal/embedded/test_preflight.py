@@ -3,6 +3,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
 from portal.embedded import preflight
 
@@ -49,9 +50,9 @@ def test_a_data_folder_in_use_names_the_process(tmp_path: Path) -> None:
 
 
 def test_an_unreachable_database_is_named_without_its_password() -> None:
-    settings = {"HOST": "127.0.0.1", "PORT": 1, "USER": "me", "PASSWORD": "hunter2", "NAME": "n"}
+    named = {"HOST": "127.0.0.1", "PORT": 1, "USER": "me", "PASSWORD": "hunter2", "NAME": "n"}
     with pytest.raises(preflight.Refused) as refused:
-        preflight.check_database(settings, "postgresql://me:hunter2@127.0.0.1:1/n")
+        preflight.check_database(named, "postgresql://me:hunter2@127.0.0.1:1/n")
     assert "DATABASE_URL=postgresql://me:***@127.0.0.1:1/n cannot be reached" in str(refused.value)
     assert "hunter2" not in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -65,3 +66,23 @@ def test_an_unreachable_broker_is_named_without_its_password(url: str) -> None:
         preflight.check_broker(url)
     assert ":hunter2" not in str(refused.value)
     assert "embedded Valkey" in str(refused.value)
+
+
+def test_every_address_of_a_name_must_be_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        found = [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+            for address in ("127.0.0.2", "127.0.0.1")
+        ]
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+        with pytest.raises(preflight.Refused, match=f"Port {port} on localhost is in use"):
+            preflight.check_address("localhost", port)
+
+
+def test_a_database_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(preflight, "OLDEST_POSTGRES", 999)
+    url = "postgresql://kilter:hunter2@here/kilter"
+    with pytest.raises(preflight.Refused, match="Kilter needs 999 or later") as refused:
+        preflight.check_database(settings.DATABASES["default"], url)
+    assert "hunter2" not in str(refused.value)

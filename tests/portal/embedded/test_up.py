@@ -123,6 +123,7 @@ def test_a_first_run_tells_the_password_once_and_then_is_ready(up: Up) -> None:
     assert re.fullmatch(r"ready http://127\.0\.0\.1:\d+/", line)
     assert [line for line in up.lines if "password" in line.lower()]
     assert set(up.family()) == set(NAMES)
+    assert (up.folder / "static" / "pages" / "kilter.css").is_file()
     modes = {path.stat().st_mode & 0o777 for path in (up.folder / "secrets").iterdir()}
     assert modes == {0o600}
     logs = {path.stat().st_mode & 0o777 for path in (up.folder / "logs").iterdir()}
@@ -250,17 +251,30 @@ def test_what_is_wrong_is_said_in_one_line(
 
 
 def test_a_command_without_a_running_database_says_so_in_one_line(tmp_path: Path) -> None:
+    done, _ = alone(tmp_path, "token", "admin")
+    assert done.returncode == 1
+    assert "Is `make run` running?" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_without_a_running_database_does_not_wait_for_one(tmp_path: Path) -> None:
+    _, start_s = alone(tmp_path, "help")
+    _, all_s = alone(tmp_path, "token", "admin")
+    assert all_s - start_s < 5  # the pool of web and worker goes on trying for 10 s
+
+
+def alone(folder: Path, *arguments: str) -> tuple["subprocess.CompletedProcess[str]", float]:
+    """Run a command beside no servers; return how it ended and after how many seconds."""
+    begun_s = time.monotonic()
     done = subprocess.run(
-        command("token", "admin"),
-        env=environ(tmp_path),
+        command(*arguments),
+        env=environ(folder),
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 1
-    assert "Is `make run` running?" in done.stderr.splitlines()[-1]
-    assert "Traceback" not in done.stderr
+    return done, time.monotonic() - begun_s
 
 
 def test_unknown_options_are_bad_usage(tmp_path: Path) -> None:
