@@ -1,7 +1,6 @@
 """Database -> Snapshot: the frozen world of one decision, in a fixed number of queries."""
 
 import logging
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from scheduler.core.snapshot import (
 )
 from scheduler.decide.cycle import RULES
 from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.decide.validate import MOST_WEIGHT
 from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold, SchedulingPolicy
 from scheduler.services.plans import FleetKeys
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
@@ -39,8 +39,7 @@ from tenants.models import Quota, Tenant
 logger = logging.getLogger(__name__)
 
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
-RATIO_COUNT = 200
-"""Runtimes of so many of the last jobs say how long jobs really run."""
+RATIO_COUNT = 200  # runtimes of so many of the last jobs say how long jobs really run
 PENDING_LIMIT = 20_000
 NODE_COLUMNS = (
     "name",
@@ -104,7 +103,7 @@ def _weights(defaults: WeightsT, given: object) -> WeightsT:
     good = {
         name: float(value)
         for name, value in values.items()
-        if name in names and isinstance(value, int | float) and math.isfinite(value) and value >= 0
+        if name in names and isinstance(value, int | float) and 0 <= value <= MOST_WEIGHT
     }
     if good.keys() != values.keys():
         logger.error("weights unknown names=%s", sorted(values.keys() - good.keys()))
@@ -150,9 +149,16 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
 
 
 def _devices(cluster: Cluster, nodes: Sequence[Node]) -> list[Device]:
+    """Return what can be placed on or holds something: not a device cut into slices (MIG)."""
     order = {node.pk: i for i, node in enumerate(nodes)}
-    rows = Device.objects.filter(node__cluster=cluster).only(*DEVICE_COLUMNS)
-    return sorted(rows, key=lambda d: (order[d.node_id], d.index, d.uid))
+    rows = list(Device.objects.filter(node__cluster=cluster).only(*DEVICE_COLUMNS))
+    sliced = _sliced(rows)
+    kept = (d for d in rows if (d.node_id, d.uid) not in sliced or d.allocated_milli)
+    return sorted(kept, key=lambda d: (order[d.node_id], d.index, d.uid))
+
+
+def _sliced(devices: Iterable[Device]) -> set[tuple[int, str]]:
+    return {(d.node_id, d.parent_uid) for d in devices if d.parent_uid}
 
 
 def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
@@ -161,7 +167,7 @@ def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
     order = {node.pk: i for i, node in enumerate(nodes)}
     first = {device.flavor: device for device in reversed(devices)}
     notes = tuple(_note(node) for node in nodes)
-    sliced = {(d.node_id, d.parent_uid) for d in devices if d.parent_uid}  # MIG: slices are placed
+    sliced = _sliced(devices)
     return Fleet(
         node_names=tuple(node.name for node in nodes),
         node_cpu_milli=_ints(n.cpu_milli for n in nodes),
@@ -381,9 +387,7 @@ def _runtime_ratios(cluster: Cluster) -> tuple[float, ...]:
         Job.objects.filter(
             cluster=cluster,
             state__in=FINAL_STATES,
-            started_at__isnull=False,
-            finished_at__isnull=False,
-            finished_at__gte=F("started_at"),
+            finished_at__gte=F("started_at"),  # neither is null then
         )
         .order_by("-finished_at")
         .values_list("started_at", "finished_at", "time_limit_s")[:RATIO_COUNT]

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.core.reasons import WaitReason
+from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.admission import asked
 from scheduler.decide.feasibility import ANY, Free
@@ -71,7 +72,10 @@ def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
 
 
 def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[str, object]:
-    """Return what is free now on nodes that the job may use: in sum, and on the best node."""
+    """Return what is free now on nodes that the job may use: in sum, and the most on one node.
+
+    The largest block of devices is looked for where CPU and memory are left for a replica, too.
+    """
     free, shape = session.profile.row(0), job.shape
     wanted = [session.filter(session.demand(job, flavor)) for flavor in flavors]
     nodes = np.logical_or.reduce([w.node_ok for w in wanted])
@@ -84,11 +88,12 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
     if flavors[0] != ANY:
         usable = np.logical_or.reduce([w.device_ok & w.node_ok[:, None] for w in wanted])
         milli = np.where(usable, free.milli, 0)
-        whole = (milli >= (shape.gpu_milli if shape.is_fraction else 1000)).sum(axis=-1)
+        whole = (milli >= (shape.gpu_milli if shape.is_fraction else WHOLE_MILLI)).sum(axis=-1)
+        roomy = (free.cpu >= shape.cpu_milli) & (free.memory >= shape.memory_mib)
         numbers |= {
             "gpu_milli": int(milli.sum()),
             "devices": int(whole.sum()),
-            "largest_block": int(whole.max(initial=0)),
+            "largest_block": int(whole[roomy].max(initial=0)),
             "largest_share_milli": int(milli.max(initial=0)),
         }
     replicas = max(session.counted(session.demand(job, f), 1).total for f in flavors)

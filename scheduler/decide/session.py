@@ -72,6 +72,7 @@ class Session:
         tree: the compiled quota tree.
         explained: kind and flavors -> version of the profile, and the reason found then.
         free_at_start: what was free before anything was decided.
+        active: (job, its start, what it holds) of all that runs or was started in this cycle.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
@@ -84,13 +85,13 @@ class Session:
         self._filters: dict[Demand, Filter] = {}
         self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
         self._rooms: dict[Demand, int] = {}
-        self._active = [(job.spec, job.started_s, self.hold_of(job)) for job in snapshot.running]
+        self.active = [(job.spec, job.started_s, self.hold_of(job)) for job in snapshot.running]
         self.free_at_start = self.layout.free_now(snapshot.fleet)
         self.plan_from(self.free_at_start, _by_limit(now_s))
 
     def plan_from(self, free: Free, ends: Ends) -> None:
         """Begin a profile; whatever was counted on another one is forgotten."""
-        active = [(ends(job, started_s), hold) for job, started_s, hold in self._active]
+        active = [(ends(job, started_s), hold) for job, started_s, hold in self.active]
         self.profile = Profile(self.layout, free, self.tree, active, now_s=self.now_s)
         self._windows: dict[int, _Window] = {}
         self._counted: dict[tuple[Demand, int], _Counted] = {}
@@ -301,29 +302,34 @@ class Session:
             if times[k] == float("inf"):
                 return None
             for flavor in self.allowed(job):
-                wanted = self.filter(self.demand(job, flavor))
-                if wanted.count(self.profile.row(k)).sum() < job.replicas_min:
+                counts = self.filter(self.demand(job, flavor)).count(self.profile.row(k))
+                if counts.sum() < job.replicas_min:
                     continue
                 if not quick_seen:
                     self._no_earlier[key], quick_seen = times[k], True
-                fit = self._fit_at(job, flavor, k)
+                fit = self._fit_at(job, flavor, k, np.flatnonzero(counts))
                 if fit:
                     return fit
         return None
 
-    def _fit_at(self, job: JobSpec, flavor: int, k: int) -> Fit | None:
+    def _fit_at(self, job: JobSpec, flavor: int, k: int, nodes: IntArray) -> Fit | None:
+        """Return the fit that begins with row k; only on the nodes with room in that row."""
         start_s = self.profile.times[k]
         last = max(k + 1, self.profile.until(start_s + job.time_limit_s))
         if self.quota_replicas(job, flavor, k, last) < job.replicas_min:
             return None
         wanted = self.filter(self.demand(job, flavor))
-        free = Free(*(table.copy() for table in self.profile.row(k)))
-        nodes = np.flatnonzero(wanted.count(free))  # where nothing fits at first, nothing ever does
-        for table, part in zip(free, self.profile.floor(k, last, nodes), strict=True):
-            table[nodes] = part
-        site = scored(self.layout, wanted, free, self.policy.placement)
-        if site.counts.sum() < job.replicas_min:
+        part = self.profile.floor(k, last, nodes)
+        fits = wanted.count(part, nodes)
+        if fits.sum() < job.replicas_min:
             return None
+        free = Free(*(table.copy() for table in self.profile.row(k)))
+        for table, tight in zip(free, part, strict=True):
+            table[nodes] = tight
+        counts, scores = np.zeros(self.layout.nodes, dtype=np.int64), np.zeros(self.layout.nodes)
+        counts[nodes] = fits
+        scores[nodes] = SCORES[self.policy.placement](self.layout, wanted, part, nodes)
+        site = Site(self.layout, wanted, free, counts, scores)
         return Fit(flavor, job.replicas_min, start_s, site)
 
     # -- taking -------------------------------------------------------------------------------
@@ -335,7 +341,7 @@ class Session:
         hold = Hold(job.tenant, charges, job.shape, replicas)
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:
-            self._active.append((job, self.now_s, hold))
+            self.active.append((job, self.now_s, hold))
         return replicas, score
 
     def take_unavailable(self, job: JobSpec) -> None:

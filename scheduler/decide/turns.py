@@ -152,8 +152,8 @@ def capacity_milli(session: Session) -> dict[str, int]:
 def _shares(session: Session, candidates: Sequence[JobSpec]) -> FairShares:
     snapshot = session.snapshot
     allocated: dict[tuple[str, str], int] = {}
-    for job in snapshot.running:
-        _add(allocated, job.spec.tenant, session.hold_of(job).charges)
+    for _, _, hold in session.active:
+        _add(allocated, hold.tenant, hold.charges)
     requested = dict(allocated)
     for spec in candidates:
         wanted = session.charges(spec, session.allowed(spec)[0], spec.replicas_max)

@@ -18,6 +18,9 @@ from scheduler.decide.strategies.base import STRATEGIES
 MOST_QUOTA = 1 << 50
 """Sums of so many tenants' quotas still fit 64 bits."""
 
+MOST_WEIGHT = 1e9
+"""Beyond, a part swallows the digits of the others, and their sum is soon infinite."""
+
 
 def validate(snapshot: Snapshot) -> None:
     """Check that a snapshot does not contradict itself; O(its size).
@@ -46,8 +49,8 @@ def validate_policy(policy: Policy) -> None:
     """Check that a policy can be followed.
 
     Raises:
-        InvalidPolicyError: an unknown strategy or placement, or a weight that is negative or not
-            a number.
+        InvalidPolicyError: an unknown strategy or placement, or a weight that is negative, absurd
+            or not a number.
     """
     if policy.strategy not in STRATEGIES:
         raise InvalidPolicyError(f"strategy {policy.strategy!r} is not one of {list(STRATEGIES)}")
@@ -55,7 +58,7 @@ def validate_policy(policy: Policy) -> None:
         raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
     for weights in (policy.order, policy.objective):
         for name, weight in asdict(weights).items():
-            if not (math.isfinite(weight) and weight >= 0):
+            if not 0 <= weight <= MOST_WEIGHT:
                 raise InvalidPolicyError(f"weight {name} is {weight}")
 
 

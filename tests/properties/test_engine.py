@@ -1,7 +1,8 @@
 """What holds in every world, whatever the strategy."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from random import Random
 
 import numpy as np
@@ -43,6 +44,11 @@ def test_every_plan_passes_the_verifier_and_answers_every_job_once(
     verify(snapshot, plan)
     answered = [s.uid for s in plan.starts] + [p.uid for p in plan.pending]
     assert sorted(answered) == sorted(job.uid for job in snapshot.pending)
+    for pending in plan.pending:
+        p50_s, p90_s = pending.expected_start_p50_s, pending.expected_start_p90_s
+        assert (p50_s is None) == (p90_s is None)
+        assert p50_s is None or NOW_S <= p50_s <= (p90_s or 0.0)
+    json.dumps(asdict(plan), allow_nan=False)  # a numpy scalar or an infinity would raise
 
 
 @pytest.mark.slow
@@ -81,9 +87,17 @@ def test_no_tenant_starts_more_than_its_quota_makes_available(
 def test_the_order_of_the_input_changes_nothing(
     policy: Policy, snapshot: Snapshot, random: Random
 ) -> None:
-    shuffled = list(snapshot.pending)
-    random.shuffle(shuffled)
-    assert plan_of(snapshot, policy) == plan_of(with_pending(snapshot, shuffled), policy)
+    pending, held = list(snapshot.pending), list(snapshot.running)
+    random.shuffle(pending)
+    random.shuffle(held)
+    top, left, right, inner = snapshot.tenants
+    shuffled = replace(
+        snapshot,
+        pending=tuple(pending),
+        running=tuple(held),
+        tenants=random.choice([(top, right, left, inner), (top, left, inner, right)]),
+    )
+    assert plan_of(snapshot, policy) == plan_of(shuffled, policy)
 
 
 @settings(max_examples=60, deadline=None)

@@ -105,4 +105,5 @@ def worlds(draw: st.DrawFn, max_jobs: int = 8) -> Snapshot:
     queue = [draw(jobs(f"j{i}")) for i in range(draw(st.integers(0, max_jobs)))]
     snapshot = world(fleet, queue, running=held, tenants=draw(trees()))
     usage = {slug: draw(st.floats(0, 1)) for slug in TENANTS}
-    return replace(snapshot, usage_decayed=usage)
+    ratios = draw(st.sampled_from([(), (0.0,) * 12, tuple(k / 20 for k in range(1, 21))]))
+    return replace(snapshot, usage_decayed=usage, runtime_ratios=ratios)

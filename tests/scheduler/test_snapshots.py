@@ -135,3 +135,30 @@ def test_what_commits_during_the_freeze_is_seen_whole_or_not_at_all() -> None:
         assert Job.objects.filter(state="queued").count() == 1
         assert Node.objects.count() == before
     assert Job.objects.filter(state="cancelled").count() == 1
+
+
+def test_a_device_cut_into_slices_is_no_device_of_its_own() -> None:
+    """Two devices; one of them is cut into two slices: three are left to place on."""
+    world = World()
+    whole = Device.objects.order_by("index")[0]
+    for index in (7, 8):
+        factories.device(
+            whole.node, index, flavor="nvidia-l4-slice", parent_uid=whole.uid, memory_mib=1000
+        )
+    fleet = take(world).snapshot.fleet
+    assert [f.name for f in fleet.flavors] == ["nvidia-l4", "nvidia-l4-slice"]
+    assert fleet.device_flavor.tolist() == [0, 1, 1]
+    assert fleet.device_healthy.all()
+
+
+def test_runtimes_are_parts_of_time_limits_and_never_more() -> None:
+    """Limits of 100 s: 25 s, the grace of a stop beyond the limit, and one that never started."""
+    world = World()
+    for seconds in (103, 25, None):
+        started = None if seconds is None else world.now
+        Job.objects.filter(pk=world.submit(time_limit_s=100).pk).update(
+            state="failed",
+            started_at=started,
+            finished_at=world.now + timedelta(seconds=seconds or 1),
+        )
+    assert take(world).snapshot.runtime_ratios == (0.25, 1.0)

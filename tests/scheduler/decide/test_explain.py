@@ -132,6 +132,17 @@ def test_enough_in_sum_but_in_no_one_place_is_fragmented() -> None:
     assert pending.expected_start_p50_s == NOW_S + 500
 
 
+def test_devices_beside_which_no_cores_are_left_are_no_block() -> None:
+    """n1 has 4 devices and 1 core left, n2 63 cores and no device."""
+    fleet = FleetBuilder().node("n1", cpu=8, devices=4).node("n2")
+    busy = (running(job("o1", cpu=7), 0),)
+    pending = answer(world(fleet, [job("a", devices=1, cpu=2)], running=busy))
+    assert pending.code is WaitReason.FRAGMENTED
+    free = pending.evidence["free"]
+    assert isinstance(free, dict)
+    assert (free["devices"], free["largest_block"]) == (4, 0)
+
+
 def test_a_full_cluster_is_a_matter_of_capacity() -> None:
     pending = answer(world(four(), [job("a", devices=2)], running=held(0, 1, 2)))
     assert pending.code is WaitReason.WAITING_FOR_CAPACITY

@@ -171,6 +171,7 @@ UNUSABLE = {
     "strategy 'magic' is not one of": Policy(strategy="magic"),
     "placement 'anywhere' is not one of": Policy(placement="anywhere"),
     "weight age is nan": Policy(order=PriorityWeights(age=math.nan)),
+    "weight performance is 1e\\+300": Policy(objective=ObjectiveWeights(performance=1e300)),
     "weight energy is -1": Policy(objective=ObjectiveWeights(energy=-1)),
 }
 

@@ -10,7 +10,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
 from scheduler.decide.strategies.optimising import solver
-from scheduler.decide.strategies.optimising.tangents import error_bound, tangents
+from scheduler.decide.strategies.optimising.tangents import RATIO, tangents
 from tests.builders import NOW_S, FleetBuilder, job, world
 
 OPTIMISING = Policy(strategy="optimising")
@@ -31,19 +31,14 @@ def contested() -> Snapshot:
     return world(two_kinds(), [first, job("picky", devices=1, flavors=["fast"])])
 
 
-def test_the_error_of_the_tangents_is_what_the_formula_says() -> None:
-    """Ratio 1.25: m = 1.25 * 0.22314 / 0.25 = 1.11572; 1.11572 - 1 - ln 1.11572 = 0.00622."""
-    assert error_bound(1.25) == pytest.approx(0.00622, abs=5e-6)
-
-
 def test_the_envelope_lies_on_or_above_the_logarithm_and_within_the_bound() -> None:
-    lines = tangents(0.01, 1.0, 1.15)
+    """m = 1.15 * 0.139762 / 0.15 = 1.071509; the error is m - 1 - ln m = 0.002441."""
+    lines = tangents(0.01, 1.0, RATIO)
     x = np.linspace(0.01, 1.0, 5001)
     envelope = np.min([line.slope * x + line.intercept for line in lines], axis=0)
     gap = envelope - np.log(x)
     assert gap.min() > -1e-12
-    assert gap.max() <= error_bound(1.15) + 1e-12
-    assert gap.max() > error_bound(1.15) / 2
+    assert gap.max() == pytest.approx(0.002441, abs=3e-5)
 
 
 def test_one_point_has_one_tangent() -> None:

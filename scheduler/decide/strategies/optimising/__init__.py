@@ -212,7 +212,7 @@ def _solve_band(
     groups = group_nodes(session)
     classes, complete = group_jobs(session, band, groups)
     if not classes:
-        return Solution("optimal", (), 0.0 if complete else None, 0.0)
+        return Solution("optimal", (), 0.0 if complete else None)
     standing = objective.after(turns.starts)
     model = build(session, objective, standing, classes, groups)
     limit_s = watch.left_s() * SOLVER_PART

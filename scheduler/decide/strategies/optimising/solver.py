@@ -1,5 +1,6 @@
-"""Runs a program on HiGHS through PuLP, on CBC where HiGHS is not installed."""
+"""Runs a program on HiGHS through PuLP."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,29 +32,21 @@ class Solution:
         choices: what starts.
         bound: no plan is worth more than this under the tangents; None = unknown. It leaves out
             the parts of the objective that the program does not change.
-        found: value of the program's own solution.
     """
 
     status: str
     choices: tuple[Choice, ...] = ()
     bound: float | None = None
-    found: float | None = None
 
 
 def solve(model: Model, *, limit_s: float, seed: int) -> Solution:
-    """Return the best that the solver finds within the limit, on one thread with a fixed seed."""
-    highs = pulp.HiGHS(msg=False)
-    if highs.available():
-        return _on_highs(model, limit_s, seed)
-    solver = pulp.PULP_CBC_CMD(
-        msg=False, timeLimit=limit_s, threads=1, gapRel=GAP_FRAC, options=[f"randomSeed {seed}"]
-    )
-    model.problem.solve(solver)
-    optimal = model.problem.sol_status == pulp.LpSolutionOptimal
-    return _read(model, optimal=optimal, bound=None)
+    """Return the best that HiGHS finds within the limit.
 
+    On one thread, so that a forked worker has none to miss, and with a fixed seed.
 
-def _on_highs(model: Model, limit_s: float, seed: int) -> Solution:
+    Raises:
+        pulp.PulpSolverError: HiGHS is not installed.
+    """
     solver = pulp.HiGHS(
         msg=False,
         timeLimit=limit_s,
@@ -68,7 +61,7 @@ def _on_highs(model: Model, limit_s: float, seed: int) -> Solution:
     if info.primal_solution_status != FEASIBLE_POINT:
         return Solution("timeout")
     bound = -float(info.mip_dual_bound)  # PuLP hands HiGHS a minimisation
-    return _read(model, optimal=optimal, bound=bound)
+    return _read(model, optimal=optimal, bound=bound if math.isfinite(bound) else None)
 
 
 FEASIBLE_POINT = 2
@@ -84,5 +77,4 @@ def _read(model: Model, *, optimal: bool, bound: float | None) -> Solution:
         replicas = round(option.replicas.varValue)
         if jobs > 0:
             choices.append(Choice(option.kind, option.flavor, jobs, replicas))
-    found = float(pulp.value(model.problem.objective))
-    return Solution("optimal" if optimal else "feasible", tuple(choices), bound, found)
+    return Solution("optimal" if optimal else "feasible", tuple(choices), bound)

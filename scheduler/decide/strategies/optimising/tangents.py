@@ -30,9 +30,3 @@ def tangents(low: float, high: float, ratio: float = RATIO) -> tuple[Tangent, ..
     factor = (high / low) ** (1 / steps)
     points = [low * factor**k for k in range(steps + 1)] if high > low else [low]
     return tuple(Tangent(1 / x, math.log(x) - 1) for x in points)
-
-
-def error_bound(ratio: float = RATIO) -> float:
-    """Return the most by which the envelope passes the logarithm between its end points."""
-    m = ratio * math.log(ratio) / (ratio - 1)
-    return m - 1 - math.log(m)
