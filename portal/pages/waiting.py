@@ -96,6 +96,8 @@ def evidence_rows(evidence: Mapping[str, Any], above: str = "") -> list[tuple[st
     """Return the numbers behind a reason as (what, how much), nested ones flattened."""
     rows: list[tuple[str, str]] = []
     for key, value in evidence.items():
+        if key in _UNSAID:
+            continue
         name = _name(f"{above}.{key}", key)
         if isinstance(value, Mapping):
             rows += [(f"{name} · {inner}", text) for inner, text in evidence_rows(value, key)]
@@ -110,7 +112,7 @@ def _shown(key: str, value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(str(one) for one in value) or UNKNOWN
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return str(value)
+        return _VALUES[value]() if value in _VALUES else str(value)
     for ending, text in _AMOUNTS:
         if key.endswith(ending):
             return text(value)
@@ -160,8 +162,23 @@ _NAMES = {
     "age": lambda: _("age"),
     "size": lambda: _("size"),
     "present": lambda: _("present"),
+    "mistake": lambda: _("field"),
+    "min_throughput": lambda: _("least throughput"),
+    "replicas_when_empty": lambda: _("replicas that fit when empty"),
+    "unavailable_nodes.cordoned": lambda: _("cordoned"),
+    "unavailable_nodes.draining": lambda: _("draining"),
+    "unavailable_nodes.unknown": lambda: _("unreachable"),
 }
 """Keys of evidence and priority parts -> words."""
+
+_UNSAID = frozenset({"hold", "named", "not_before_s"})
+"""Evidence that the sentence says already."""
+
+_VALUES: dict[Any, Callable[[], str]] = {
+    "plan": lambda: _("the plan of the queue"),
+    "rate": lambda: _("the pace of those ahead"),
+}
+"""Values of `expected_start_basis` -> words."""
 
 _AMOUNTS: tuple[tuple[str, Callable[[float], str]], ...] = (
     ("_mib", memory_text),

@@ -1,0 +1,56 @@
+"""The numbers behind a waiting reason read as words and amounts, in either language."""
+
+import ast
+from pathlib import Path
+
+import pytest
+from django.utils import translation
+
+from portal.pages import waiting
+from portal.pages.waiting import evidence_rows
+
+ENGINE = Path(__file__).resolve().parents[3] / "scheduler/decide"
+SAID_BY_FUNCTIONS = {
+    "explain.py": ("quota_evidence", "free_evidence", "unavailable_evidence"),
+    "admission.py": ("refusal", "_never", "never_fits_evidence", "quota_ever_evidence", "asked"),
+    "eta.py": ("_timed",),
+}
+
+
+def keys_of_the_engine() -> set[str]:
+    return {
+        key.value
+        for name, functions in SAID_BY_FUNCTIONS.items()
+        for function in ast.walk(ast.parse((ENGINE / name).read_text("utf-8")))
+        if isinstance(function, ast.FunctionDef) and function.name in functions
+        for node in ast.walk(function)
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+        if isinstance(key, ast.Constant)
+    }
+
+
+def test_every_number_of_the_engine_has_a_name() -> None:
+    keys = keys_of_the_engine()
+    assert {"asked", "largest_block", "expected_start_basis", "mistake"} <= keys
+    assert keys - set(waiting._NAMES) - waiting._UNSAID == set()
+
+
+def test_nodes_that_may_not_be_used_are_counted_by_why() -> None:
+    found = evidence_rows({"unavailable_nodes": {"cordoned": 2, "unknown": 1}})
+    assert found == [
+        ("nodes not available · cordoned", "2"),
+        ("nodes not available · unreachable", "1"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("en", "the pace of those ahead"), ("zh-hans", "前面作业的推进速度")]
+)
+def test_the_basis_of_an_expected_start_is_said_in_words(language: str, text: str) -> None:
+    with translation.override(language):
+        assert evidence_rows({"expected_start_basis": "rate"})[0][1] == text
+
+
+def test_a_moment_of_the_engine_is_not_shown_as_a_duration() -> None:
+    assert evidence_rows({"not_before_s": 1.8e9}) == []
