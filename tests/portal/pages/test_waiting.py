@@ -19,7 +19,7 @@ SAID_BY_FUNCTIONS = {
 
 def keys_of_the_engine() -> set[str]:
     return {
-        key.value
+        str(key.value)
         for name, functions in SAID_BY_FUNCTIONS.items()
         for function in ast.walk(ast.parse((ENGINE / name).read_text("utf-8")))
         if isinstance(function, ast.FunctionDef) and function.name in functions
