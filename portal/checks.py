@@ -18,6 +18,7 @@ def settings_make_sense(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
         ("DEMO_CLOCK_SCALE", "KILTER_DEMO_CLOCK_SCALE"),
         ("NODE_LOST_AFTER_S", "KILTER_NODE_LOST_AFTER_S"),
         ("LOG_CAP_MIB", "KILTER_LOG_CAP_MIB"),
+        ("JOB_KEEP_DAYS", "KILTER_JOB_KEEP_DAYS"),
         ("SAMPLE_KEEP_DAYS", "KILTER_SAMPLE_KEEP_DAYS"),
         ("ROLLUP_KEEP_DAYS", "KILTER_ROLLUP_KEEP_DAYS"),
         ("TOKEN_DAYS", "KILTER_TOKEN_DAYS"),

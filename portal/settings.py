@@ -226,6 +226,7 @@ LOCAL_EXECUTOR = env.flag("KILTER_LOCAL_EXECUTOR", default=IS_LOOPBACK)
 LOCAL_RUN_AS = env.text("KILTER_LOCAL_RUN_AS")
 PRIVATE_FOLDERS = [DATA, addresses.run_folder(DATA)]  # what no job may see
 LOG_CAP_MIB = env.whole("KILTER_LOG_CAP_MIB", 64, low=1, high=65536)
+JOB_KEEP_DAYS = env.whole("KILTER_JOB_KEEP_DAYS", 30, low=1, high=3650)
 SAMPLE_S = env.number("KILTER_SAMPLE_S", 5.0, low=0.5, high=3600)
 SAMPLE_KEEP_DAYS = env.whole("KILTER_SAMPLE_KEEP_DAYS", 7, low=1, high=3650)
 ROLLUP_KEEP_DAYS = env.whole("KILTER_ROLLUP_KEEP_DAYS", 400, low=1, high=3650)

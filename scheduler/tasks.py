@@ -1,5 +1,6 @@
 """Celery's way in: each task reads the clock, wires the ports and makes one call."""
 
+import logging
 from datetime import timedelta
 
 from celery import shared_task
@@ -8,6 +9,7 @@ from django.utils import timezone
 
 from scheduler import demo, loop
 from scheduler.events import CYCLE_TASK
+from scheduler.execute.base import ExecutorError
 from scheduler.models import Placement
 from scheduler.ports import cluster_executor
 from scheduler.services import retention
@@ -15,6 +17,7 @@ from telemetry.choices import ClusterKind
 from telemetry.models import Cluster
 
 OBSERVE_EXPIRES_S = 1.0
+log = logging.getLogger(__name__)
 
 
 def _ports(cluster: Cluster) -> loop.Ports:
@@ -73,6 +76,12 @@ def demo_arrivals() -> None:
 
 @shared_task(name="scheduler.tasks.tidy")
 def tidy() -> None:
-    """Drop cycles and decisions that nobody will ask for any more."""
+    """Drop cycles, decisions, logs and work folders that nobody will ask for any more."""
     now = timezone.now()  # noqa: TID251 - a task is the outermost layer
     retention.tidy(before=now - timedelta(days=settings.SAMPLE_KEEP_DAYS))
+    before = now - timedelta(days=settings.JOB_KEEP_DAYS)
+    for cluster in Cluster.objects.all():
+        try:
+            retention.purge(cluster_executor(cluster), before=before)
+        except ExecutorError:  # the other clusters must not wait for this one
+            log.exception("what jobs left on %s could not be removed", cluster.slug)

@@ -170,6 +170,17 @@ class Executor(Protocol):
         """Return output from byte `since` on, at most `limit` bytes; empty where there is none."""
         ...
 
+    def kept(self) -> Sequence[tuple[str, int]]:
+        """Return job and attempt of all that was forgotten and of which something is kept."""
+        ...
+
+    def purge(self, uid: str, attempts: Sequence[int], /) -> None:
+        """Remove the output of forgotten attempts, and the work of the job, which is over for good.
+
+        Unknown is no error; what has not been forgotten stays.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSettings:

@@ -165,6 +165,16 @@ class SimulatedExecutor:
         start = min(max(0, since), len(whole))
         return LogChunk(whole[start : start + max(0, limit)], start, len(whole))
 
+    def kept(self) -> Sequence[tuple[str, int]]:
+        """Return all forgotten attempts; see Executor."""
+        names = sorted(path.stem for path in (self.folder / "ended").glob("*.json"))
+        return [key for key in map(parse_key, names) if key is not None]
+
+    def purge(self, uid: str, attempts: Sequence[int], /) -> None:
+        """Remove what is known of forgotten attempts; see Executor."""
+        for attempt in attempts:
+            self._path("ended", key_of(uid, attempt)).unlink(missing_ok=True)
+
     def _observe_one(self, path: Path, before: Moment, now: Moment) -> Observation | None:
         key = path.name.removesuffix(".json")
         parsed = parse_key(key)

@@ -172,10 +172,26 @@ def test_the_log_is_read_in_pieces_and_survives_forgetting(port: Port) -> None:
     assert port.build().log(job.uid, 1, since=10**9, limit=4).data == b""
 
 
+def test_a_purge_leaves_nothing_of_what_was_forgotten_and_all_of_what_was_not(port: Port) -> None:
+    job = binding("echo one", uid=SOUND, time_limit_s=60.0, expected_duration_s=20.0)
+    port.build().bind(job)
+    port.end_of(job)
+    port.build().purge(job.uid, [1])
+    assert port.build().log(job.uid, 1, since=0, limit=10).size > 0
+    assert port.build().kept() == []
+    port.build().forget(job.uid, 1)
+    assert port.build().kept() == [(job.uid, 1)]
+    port.build().purge(job.uid, [1])
+    port.build().purge(job.uid, [1])
+    assert port.build().kept() == []
+    assert port.build().log(job.uid, 1, since=0, limit=10).size == 0
+
+
 def test_what_nobody_knows_is_no_error(port: Port) -> None:
     stranger = binding()
     port.build().evict(stranger.uid, 1, grace_s=0.0, reason="user")
     port.build().forget(stranger.uid, 1)
+    port.build().purge(stranger.uid, [1, 2])
     assert port.build().log(stranger.uid, 1, since=0, limit=10).data == b""
 
 
@@ -184,6 +200,8 @@ def test_a_uid_that_is_a_path_is_refused(port: Port) -> None:
         port.build().bind(binding(uid="../../outside"))
     with pytest.raises(ExecutorRejectedError):
         port.build().log("../../outside", 1, since=0, limit=1)
+    with pytest.raises(ExecutorRejectedError):
+        port.build().purge("../../outside", [1])
 
 
 def test_a_binding_without_replica_is_refused(port: Port) -> None:

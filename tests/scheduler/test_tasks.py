@@ -8,11 +8,12 @@ import pytest
 from pytest_django import Settings
 
 from scheduler import demo, tasks
+from scheduler.execute.base import ExecutorUnavailableError
 from scheduler.models import Cycle, Decision, Job, PriorityClass
 from scheduler.services import retention
 from tenants.models import Tenant
 from tests import factories
-from tests.scheduler.world import START, World
+from tests.scheduler.world import START, ScriptedExecutor, World
 
 pytestmark = pytest.mark.django_db
 
@@ -116,3 +117,34 @@ def test_without_priority_classes_nothing_is_invented(world: World) -> None:
     for i in range(10):
         demo.arrive(cluster=world.cluster, now=START + timedelta(seconds=5 * i))
     assert not Job.objects.exists()
+
+
+def test_what_a_job_left_goes_some_days_after_its_end(world: World) -> None:
+    old, recent, waiting = (world.submit(name) for name in ("old", "recent", "waiting"))
+    for job, state, days in ((old, "failed", 2), (recent, "failed", 1), (waiting, "queued", 2)):
+        ended = START - timedelta(days=days)
+        Job.objects.filter(pk=job.pk).update(state=state, finished_at=ended)
+    stranger = "00000000-0000-4000-8000-000000000001"
+    left = {(str(job.uid), 1) for job in (old, recent, waiting)} | {(stranger, 1)}
+    executor = ScriptedExecutor(left=left | {(str(old.uid), 2)})
+    assert retention.purge(executor, before=START - timedelta(days=1, hours=1)) == 1
+    assert executor.left == left - {(str(old.uid), 1)}
+
+
+def test_one_job_whose_rest_cannot_be_removed_holds_up_no_other(world: World) -> None:
+    job = world.submit()
+    Job.objects.filter(pk=job.pk).update(state="failed", finished_at=START)
+    executor = ScriptedExecutor(left={(str(job.uid), 1)}, raises=ExecutorUnavailableError("busy"))
+    assert retention.purge(executor, before=START + timedelta(days=1)) == 0
+    assert executor.left
+
+
+def test_tidying_reaches_the_executors_files(world: World, tmp_path: Path) -> None:
+    job = world.submit()
+    path = tmp_path / "jobs" / "c" / "ended" / f"{job.uid}.1.json"
+    tasks.tidy()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("{}")
+    Job.objects.filter(pk=job.pk).update(state="failed", finished_at=START - timedelta(days=99))
+    tasks.tidy()
+    assert not path.exists()

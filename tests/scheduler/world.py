@@ -29,6 +29,7 @@ class ScriptedExecutor:
     seen: dict[tuple[str, int], Observation] = field(default_factory=dict)
     raises: Exception | None = None
     bind_raises: Exception | None = None
+    left: set[tuple[str, int]] = field(default_factory=set)
 
     def bind(self, binding: Binding, /) -> None:
         if self.bind_raises or self.raises:
@@ -56,6 +57,14 @@ class ScriptedExecutor:
     def log(self, uid: str, attempt: int, /, *, since: int, limit: int) -> LogChunk:
         data = f"{uid}#{attempt}".encode()
         return LogChunk(data[since : since + limit], since, len(data))
+
+    def kept(self) -> Sequence[tuple[str, int]]:
+        return sorted(self.left)
+
+    def purge(self, uid: str, attempts: Sequence[int], /) -> None:
+        if self.raises:
+            raise self.raises
+        self.left -= {(uid, attempt) for attempt in attempts}
 
     def says(self, uid: str, attempt: int, phase: Phase, **more: Any) -> None:
         self.seen[uid, attempt] = Observation(uid=uid, attempt=attempt, phase=phase, **more)

@@ -45,8 +45,8 @@ from scheduler.execute.local.spec import (
     check_binding,
 )
 from scheduler.execute.local.status import Status, read_status
-from scheduler.execute.local.users import job_user
-from scheduler.execute.local.work import prepare_work, work_root
+from scheduler.execute.local.users import JobUser, job_user
+from scheduler.execute.local.work import prepare_work, remove_tree, work_root
 from scheduler.execute.records import CorruptRecordError, key_of, parse_key, write_record
 
 
@@ -132,10 +132,30 @@ class LocalExecutor:
                     return _read_log(folder, since, limit)
         return LogChunk(b"", 0, 0)
 
+    def kept(self) -> Sequence[tuple[str, int]]:
+        """Return all forgotten attempts; see Executor."""
+        with self._steps():
+            names = sorted(each.name for each in (self.folder / "ended").iterdir())
+        return [key for key in map(parse_key, names) if key is not None]
+
+    def purge(self, uid: str, attempts: Sequence[int], /) -> None:
+        """Remove the job's work folder, then its logs; see Executor."""
+        job = key_of(uid, 1).partition(".")[0]
+        folders = [self._folder("ended", key_of(uid, attempt)) for attempt in attempts]
+        user = job_user(uid, self.run_as)
+        with self._steps():
+            if any((self.folder / "active").glob(f"{job}.*")):
+                return
+            # The logs go last: while they are there, what failed half-way is tried again.
+            for folder in (self._work_root(user) / job, *folders):
+                remove_tree(folder)
+
+    def _work_root(self, user: JobUser | None) -> Path:
+        return self.work or work_root(self.folder, user)
+
     def _spec(self, binding: Binding) -> Spec:
         user = job_user(binding.uid, self.run_as)
-        root = self.work or work_root(self.folder, user)
-        work = prepare_work(root, binding.uid, user)
+        work = prepare_work(self._work_root(user), binding.uid, user)
         shown = (*self.shown, *interpreter_folders(), ROOT / "examples")
         return Spec(binding, work, user, self.log_cap_bytes, self.path, shown, self.hidden)
 

@@ -1,8 +1,10 @@
 """Work folders of jobs: where their processes start, and what they leave."""
 
+import errno
 import hashlib
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 from scheduler.execute.base import ExecutorRejectedError
@@ -10,6 +12,7 @@ from scheduler.execute.local.exposure import is_open
 from scheduler.execute.local.users import JobUser
 
 SHARED_ROOT = Path("/var/tmp")  # noqa: S108 - checked below to be ours
+REMOVE_S = 300.0
 
 
 def work_root(folder: Path, user: JobUser | None) -> Path:
@@ -44,3 +47,20 @@ def prepare_work(root: Path, job_uid: str, user: JobUser | None) -> Path:
     if user is not None and os.lstat(work).st_uid != user.uid:
         raise ExecutorRejectedError("the job's work folder belongs to another user by now")
     return work
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder that a job filled, however deep it is and whatever modes it chose.
+
+    By rm(1) and chmod(1): they follow no link on their way down, and know no limit of depth.
+
+    Raises:
+        OSError: something of it is left.
+        subprocess.SubprocessError: it took too long.
+    """
+    for line in (["rm", "-rf", "--one-file-system"], ["chmod", "-R", "u+rwX"]) * 2:
+        if not os.path.lexists(folder):
+            return
+        subprocess.run([*line, "--", folder], check=False, capture_output=True, timeout=REMOVE_S)
+    if os.path.lexists(folder):
+        raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), str(folder))

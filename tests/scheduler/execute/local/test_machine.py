@@ -16,7 +16,7 @@ from scheduler.execute.local.spawn import processes_max
 from scheduler.execute.local.status import Status
 from scheduler.execute.local.usage import Meter, resident_mib
 from scheduler.execute.local.users import job_user
-from scheduler.execute.local.work import work_root
+from scheduler.execute.local.work import remove_tree, work_root
 from scheduler.execute.records import write_record
 
 
@@ -166,3 +166,23 @@ def test_each_job_has_a_user_that_stays_the_same() -> None:
 
 def test_a_job_gets_at_most_a_quarter_of_the_process_ids() -> None:
     assert 0 < processes_max() <= int(Path("/proc/sys/kernel/pid_max").read_text()) // 4
+
+
+def test_a_tree_is_removed_however_deep_and_shut_and_no_link_is_followed(tmp_path: Path) -> None:
+    outside, tree = tmp_path / "outside", tmp_path / "tree"
+    outside.mkdir()
+    (outside / "precious").write_text("kept")
+    tree.mkdir()
+    (tree / "link").symlink_to(outside)
+    deep = "import os\nfor _ in range(2000):\n os.mkdir('d')\n os.chdir('d')"
+    subprocess.run([sys.executable, "-c", deep], cwd=tree, check=True)
+    shut = tree / "shut"
+    (shut / "inside").mkdir(parents=True)
+    shut.chmod(0)
+    remove_tree(tree)
+    assert not tree.exists()
+    assert (outside / "precious").read_text() == "kept"
+    remove_tree(tree)
+    (tmp_path / "odd").symlink_to(outside)
+    remove_tree(tmp_path / "odd")
+    assert (outside / "precious").read_text() == "kept"
