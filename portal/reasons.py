@@ -137,6 +137,11 @@ def _devices(count: int) -> str:
     return ngettext("%(count)s device", "%(count)s devices", count) % {"count": count}
 
 
+def _devices_milli(milli: int) -> str:
+    text = ngettext("%(count)s device", "%(count)s devices", 1 if milli == WHOLE_MILLI else 2)
+    return text % {"count": units.format_devices_milli(milli)}
+
+
 def _nodes(count: int) -> str:
     return ngettext("%(count)s node", "%(count)s nodes", count) % {"count": count}
 
@@ -256,8 +261,8 @@ def _fragmented(evidence: Numbers) -> str:
             "Enough is free in sum (%(free)s), but not in one piece: "
             "the fullest node with room has %(block)s, and each replica asks for %(asked)s."
         ) % {
-            "free": _devices(int(free.get("devices", 0))),
-            "block": _devices(int(free.get("largest_block", 0))),
+            "free": _devices_milli(int(free.get("gpu_milli", 0))),
+            "block": _devices_milli(_block_milli(asked, free)),
             "asked": request({**asked, "replicas": 1}),
         }
     return _(
@@ -268,6 +273,13 @@ def _fragmented(evidence: Numbers) -> str:
         "memory": units.format_memory(int(free.get("largest_memory_mib", 0))),
         "asked": request({**asked, "replicas": 1}),
     }
+
+
+def _block_milli(asked: Numbers, free: Numbers) -> int:
+    """Return the largest free piece: of one device where a share is asked for, else of a node."""
+    if int(asked.get("gpu_milli", WHOLE_MILLI)) < WHOLE_MILLI and not free.get("devices"):
+        return int(free.get("largest_share_milli", 0))
+    return WHOLE_MILLI * int(free.get("largest_block", 0))
 
 
 def _waiting_for_capacity(evidence: Numbers) -> str:

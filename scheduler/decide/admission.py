@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import numpy as np
+
 from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec
@@ -88,6 +90,7 @@ def never_fits_evidence(
 ) -> dict[str, object]:
     """Return what was asked and the most that the empty cluster could hold."""
     capacity = session.layout.capacity
+    of_flavors = np.isin(session.layout.flavor, [flavor for flavor in room if flavor != ANY])
     largest = {
         "cpu_milli": int(capacity.cpu.max(initial=0)),
         "memory_mib": int(capacity.memory.max(initial=0)),
@@ -96,6 +99,7 @@ def never_fits_evidence(
             for flavor in room
             if flavor != ANY
         },
+        "gpu_memory_mib": int(capacity.device_memory[of_flavors].max(initial=0)),
     }
     return {
         "asked": asked(job),
@@ -126,4 +130,5 @@ def asked(job: JobSpec) -> dict[str, object]:
         "memory_mib": job.shape.memory_mib,
         "devices": job.shape.devices,
         "gpu_milli": job.shape.gpu_milli,
+        "gpu_memory_mib": job.shape.gpu_memory_mib,
     }

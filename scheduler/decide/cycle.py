@@ -16,6 +16,7 @@ from scheduler.decide.turns import Turns
 from scheduler.decide.validate import validate, validate_policy
 
 RULES = "rules"
+NOT_NEEDED = SolverReport(RULES, RULES, "not_needed")
 
 
 def decide(
@@ -43,6 +44,7 @@ def decide(
     """
     validate_policy(policy)
     validate(snapshot)
+    snapshot = _ordered(snapshot)
     began_s = clock() if clock else 0.0
     plan = _checked(snapshot, _rules(snapshot, policy, now_s, budget_s))
     spent_s = clock() - began_s if clock else 0.0
@@ -62,42 +64,44 @@ def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) 
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself, or holds the job already.
     """
-    answer = _answer(snapshot, policy, job, now_s=now_s, focus=job.uid)
-    if isinstance(answer, Start):
-        return answer
-    true = [
-        remedy
-        for remedy in answer.remedies
-        if not remedy.params.get("starts_now")
-        or isinstance(
-            _answer(*_changed(snapshot, policy, job, remedy), now_s=now_s, focus=""), Start
-        )
-    ]
+    plan = _turns(snapshot, policy, job, now_s=now_s, focus=job.uid).plan(NOT_NEEDED)
+    if plan.starts and plan.starts[-1].uid == job.uid:
+        return plan.starts[-1]
+    answer = next(pending for pending in plan.pending if pending.uid == job.uid)
+
+    def helps(remedy: Remedy) -> bool:
+        world, changed = remedies.apply(snapshot, job, remedy)
+        starts = _turns(world, policy, changed, now_s=now_s, focus="").starts
+        return bool(starts) and starts[-1].uid == job.uid
+
+    true = (r for r in answer.remedies if not r.params.get("starts_now") or helps(r))
     return replace(answer, remedies=tuple(true))
 
 
-def _changed(
-    snapshot: Snapshot, policy: Policy, job: JobSpec, remedy: Remedy
-) -> tuple[Snapshot, Policy, JobSpec]:
-    changed, asked = remedies.apply(snapshot, job, remedy)
-    return changed, policy, asked
-
-
-def _answer(
-    snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float, focus: str
-) -> Start | Pending:
-    """Run the turns up to the job's own and return its answer."""
+def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float, focus: str) -> Turns:
+    """Return the turns up to the job's own; if it starts, it is the last that does."""
     asked = replace(snapshot, pending=(*snapshot.pending, job))
     validate_policy(policy)
     validate(asked)
-    turns = Turns(asked, policy, now_s=now_s, focus=focus)
+    turns = Turns(_ordered(asked), policy, now_s=now_s, focus=focus)
     for ranked in turns.queue():
         turns.turn(ranked)
         if ranked.job.uid == job.uid:
             break
-    plan = turns.plan(SolverReport(RULES, RULES, "not_needed"))
-    answers: tuple[Start | Pending, ...] = (*plan.starts, *plan.pending)
-    return next(answer for answer in answers if answer.uid == job.uid)
+    return turns
+
+
+def _ordered(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot in one order, that sums of floats and solvers' ties not depend on it."""
+    depth: dict[str | None, int] = {None: -1}
+    for tenant in snapshot.tenants:  # parents come first
+        depth[tenant.slug] = depth[tenant.parent] + 1
+    return replace(
+        snapshot,
+        pending=tuple(sorted(snapshot.pending, key=lambda job: job.uid)),
+        running=tuple(sorted(snapshot.running, key=lambda job: job.spec.uid)),
+        tenants=tuple(sorted(snapshot.tenants, key=lambda one: (depth[one.slug], one.slug))),
+    )
 
 
 def load(strategy: str) -> Strategy:

@@ -6,9 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec
-from scheduler.decide.admission import asked
+from scheduler.decide.admission import MOST_AMOUNT, asked
 from scheduler.decide.feasibility import ANY, Free
 from scheduler.decide.quota import UNLIMITED
 from scheduler.decide.session import Session
@@ -88,13 +87,14 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
     if flavors[0] != ANY:
         usable = np.logical_or.reduce([w.device_ok & w.node_ok[:, None] for w in wanted])
         milli = np.where(usable, free.milli, 0)
-        whole = (milli >= (shape.gpu_milli if shape.is_fraction else WHOLE_MILLI)).sum(axis=-1)
+        whole = np.logical_or.reduce([w.takes(free) for w in wanted]).sum(axis=-1)
         roomy = (free.cpu >= shape.cpu_milli) & (free.memory >= shape.memory_mib)
         numbers |= {
             "gpu_milli": int(milli.sum()),
             "devices": int(whole.sum()),
             "largest_block": int(whole[roomy].max(initial=0)),
             "largest_share_milli": int(milli.max(initial=0)),
+            "largest_gpu_memory_mib": int(free.device_memory[usable].max(initial=0)),
         }
     replicas = max(session.counted(session.demand(job, f), 1).total for f in flavors)
     return {"asked": asked(job), "free": numbers, "replicas_that_fit": replicas}
@@ -131,11 +131,15 @@ def _enough_in_sum(session: Session, job: JobSpec, flavors: list[int]) -> bool:
     free, shape, replicas = session.profile.row(0), job.shape, job.replicas_min
     for flavor in flavors:
         wanted = session.filter(session.demand(job, flavor))
-        milli = np.where(wanted.device_ok & wanted.node_ok[:, None], free.milli, 0)
+        usable = wanted.device_ok & wanted.node_ok[:, None]
+        least_mib = (
+            int(wanted.memory_each[usable].min(initial=MOST_AMOUNT)) * shape.devices * replicas
+        )
         enough = (
             free.cpu[wanted.node_ok].clip(0).sum() >= shape.cpu_milli * replicas
             and free.memory[wanted.node_ok].clip(0).sum() >= shape.memory_mib * replicas
-            and (flavor == ANY or milli.sum() >= shape.device_milli * replicas)
+            and free.milli[usable].sum() >= shape.device_milli * replicas
+            and (flavor == ANY or free.device_memory[usable].clip(0).sum() >= least_mib)
         )
         if enough:
             return True

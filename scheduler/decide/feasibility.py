@@ -149,12 +149,18 @@ class Filter:
             fit = np.minimum(fit, self._by_devices(free, nodes))
         return np.where(self.node_ok[nodes], np.maximum(fit, 0), 0)
 
+    def takes(self, free: Free, nodes: IntArray | slice = slice(None)) -> BoolArray:
+        """Return (nodes, width) which devices can take a part of a replica, CPU left aside."""
+        least = self.shape.gpu_milli if self.shape.is_fraction else WHOLE_MILLI
+        room = (free.milli >= least) & (free.device_memory >= self.memory_each[nodes])
+        takes: BoolArray = room & self.device_ok[nodes] & self.node_ok[nodes][:, None]
+        return takes
+
     def _by_devices(self, free: Free, nodes: IntArray | slice) -> IntArray:
-        ok, each = self.device_ok[nodes], self.memory_each[nodes]
         if not self.shape.is_fraction:
-            whole = ok & (free.milli >= WHOLE_MILLI) & (free.device_memory >= each)
-            counts: IntArray = whole.sum(axis=-1) // self.shape.devices
+            counts: IntArray = self.takes(free, nodes).sum(axis=-1) // self.shape.devices
             return counts
+        ok, each = self.device_ok[nodes], self.memory_each[nodes]
         times = np.minimum(free.milli // self.shape.gpu_milli, _divide(free.device_memory, each))
         shares: IntArray = np.where(ok, np.maximum(times, 0), 0).sum(axis=-1)
         return shares

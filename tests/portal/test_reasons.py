@@ -96,6 +96,23 @@ CASES = {
         {"asked": {"flavors": ["h100"]}, "present": ["a100", "910b"]},
         "This cluster has no h100; it has: a100, 910b.",
     ),
+    "in pieces of devices": (
+        "fragmented",
+        {
+            "asked": {**SHAPE, "replicas": 1, "gpu_milli": 500, "devices": 1},
+            "free": {
+                "gpu_milli": 800,
+                "devices": 0,
+                "largest_block": 0,
+                "largest_share_milli": 400,
+            },
+        },
+        (
+            "Enough is free in sum (0.8 devices), but not in one piece: "
+            "the fullest node with room has 0.4 devices, "
+            "and each replica asks for 1.5 cores, 16 GiB, 0.5 of a device."
+        ),
+    ),
     "full": (
         "waiting_for_capacity",
         {"asked": {**SHAPE, "gpu_milli": 500, "devices": 1}, "free": {"cpu_milli": 500}},

@@ -143,6 +143,29 @@ def test_devices_beside_which_no_cores_are_left_are_no_block() -> None:
     assert (free["devices"], free["largest_block"]) == (4, 0)
 
 
+def test_a_share_for_which_the_memory_of_the_device_is_gone_is_a_matter_of_capacity() -> None:
+    """Half of the device is left, with 30,000 of its 80,000 MiB."""
+    half = running(job("o", devices=1, milli=500), 0, (0,), gpu_memory_mib=50_000)
+    asked_for = job("a", devices=1, milli=500, gpu_memory_mib=30_001)
+    fleet = FleetBuilder().node("n1", devices=1)
+    pending = answer(world(fleet, [asked_for], running=(half,)))
+    assert pending.code is WaitReason.WAITING_FOR_CAPACITY
+    free = pending.evidence["free"]
+    assert isinstance(free, dict)
+    assert (free["devices"], free["gpu_milli"], free["largest_gpu_memory_mib"]) == (0, 500, 30_000)
+    less = replace(asked_for, shape=replace(asked_for.shape, gpu_memory_mib=30_000))
+    assert decide(world(fleet, [less], running=(half,)), RULES, now_s=NOW_S, budget_s=1).starts
+
+
+def test_more_memory_than_a_device_has_never_fits() -> None:
+    pending = answer(world(four(), [job("a", devices=1, milli=500, gpu_memory_mib=80_001)]))
+    assert pending.code is WaitReason.NEVER_FITS
+    largest, asks = pending.evidence["largest_node"], pending.evidence["asked"]
+    assert isinstance(largest, dict)
+    assert isinstance(asks, dict)
+    assert (asks["gpu_memory_mib"], largest["gpu_memory_mib"]) == (80_001, 80_000)
+
+
 def test_a_full_cluster_is_a_matter_of_capacity() -> None:
     pending = answer(world(four(), [job("a", devices=2)], running=held(0, 1, 2)))
     assert pending.code is WaitReason.WAITING_FOR_CAPACITY
