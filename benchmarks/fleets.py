@@ -23,6 +23,9 @@ FLAVORS = (
     FlavorSpec("h100-sxm", 989.0, 81_920, 700.0),
     FlavorSpec("v100-32gb", 125.0, 32_768, 300.0),
 )
+RUNTIME_RATIOS = tuple(k / 200 for k in range(1, 201))
+"""Two hundred jobs that ended anywhere within their time limits, as the product reads them."""
+
 MIX = np.array([0.5, 0.2, 0.2])
 """Parts of the nodes with each flavor; the rest has CPUs only."""
 
@@ -44,7 +47,9 @@ def world(nodes: int, pending: int, seed: int, *, busy: float = 0.5) -> Snapshot
     fleet = _fleet(nodes, rng)
     running = _running(fleet, rng, busy)
     jobs = tuple(_job(f"job-{i:06d}", rng, wait_s=86400.0) for i in range(pending))
-    return Snapshot("bench", NOW_S, fleet, jobs, running, _tenants(fleet))
+    return Snapshot(
+        "bench", NOW_S, fleet, jobs, running, _tenants(fleet), runtime_ratios=RUNTIME_RATIOS
+    )
 
 
 def _fleet(nodes: int, rng: np.random.Generator) -> Fleet:

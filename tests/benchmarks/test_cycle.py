@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -39,3 +41,16 @@ def test_one_seed_is_one_world(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--nodes", "12", "--pending", "20", "--seed", "7", "--json"])
         found.append(json.loads(capsys.readouterr().out.splitlines()[-1]))
     assert found[0]["objective"] == found[1]["objective"]
+
+
+def test_what_the_solver_prints_of_itself_comes_before_the_last_line() -> None:
+    """HiGHS prints its version on the process's own standard output, past Python."""
+    size = ["--nodes", "30", "--pending", "120"]
+    ended = subprocess.run(  # noqa: S603 - this interpreter, and arguments of our own
+        [sys.executable, "-m", "benchmarks.cycle", *size, "--policy", "optimising", "--json"],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    result = json.loads(ended.stdout.splitlines()[-1])
+    assert result["answered_by"] == "optimising"

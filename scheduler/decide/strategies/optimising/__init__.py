@@ -81,6 +81,8 @@ def decide(
     """
     pass_s = PASS_FACTOR * incumbent.solver.wall_s if incumbent else 0.0
     watch = _Watch(budget_s - pass_s, clock, clock() if clock else 0.0)
+    if incumbent and watch.left_s() < LEAST_SOLVE_S:
+        return _kept(incumbent, "timeout", None)
     turns = Turns(snapshot, policy, now_s=now_s)
     objective = Objective(turns)
     value = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf
@@ -94,7 +96,7 @@ def decide(
     return _better(turns, objective, incumbent, outcome)
 
 
-def _kept(incumbent: Plan, status: str, value: float, gap: float | None = None) -> Plan:
+def _kept(incumbent: Plan, status: str, value: float | None, gap: float | None = None) -> Plan:
     gap = 0.0 if status == "not_needed" else gap
     report = SolverReport(RULES, NAME, status, value, value, gap)
     return replace(incumbent, solver=report)
