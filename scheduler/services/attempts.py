@@ -1,7 +1,7 @@
 """What an executor's news does to a job: it runs, it ended, it goes back to the queue."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -23,6 +23,9 @@ ENDS: dict[Phase, JobState] = {
     Phase.TIMED_OUT: JobState.TIMED_OUT,
     Phase.LOST: JobState.FAILED,
 }
+
+BACK_OFF_BASE_S = 30.0
+BACK_OFF_MOST_S = 1800.0
 
 REQUEUE_REASONS = frozenset({"node_lost", "drain", "preempted"})
 """Reasons of an eviction that is not the job's own fault: it waits for another turn."""
@@ -85,6 +88,12 @@ def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> 
 
 
 def _requeue(job: Job, reason: str, now: datetime) -> None:
+    """Put a job back; each node that it lost doubles its wait, as a job may be what kills them.
+
+    Source of the form: Kueue, requeuing backoff (base 60 s, doubled, limited).
+    """
+    lost = job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
+    wait_s = min(BACK_OFF_BASE_S * 2**lost, BACK_OFF_MOST_S) if reason == "node_lost" else 0.0
     job_move(
         job=job,
         to=JobState.QUEUED,
@@ -92,6 +101,7 @@ def _requeue(job: Job, reason: str, now: datetime) -> None:
         now=now,
         reason=reason,
         started_at=None,
+        not_before=now + timedelta(seconds=wait_s) if lost and wait_s else None,
         pending={"code": "pending_evaluation"},
     )
 

@@ -143,6 +143,25 @@ def test_a_node_that_stays_away_gives_its_jobs_back_to_the_queue_once(world: Wor
     assert Placement.objects.filter(released_at__isnull=True).count() == 1
 
 
+def test_a_job_that_loses_node_after_node_waits_longer_each_time(world: World) -> None:
+    """The first loss costs no wait, the second 60 s (30 doubled once), the third 120 s."""
+    job = world.submit(devices=1)
+    waits = []
+    for number in range(3):
+        world.add_node(f"spare-{number}")
+        world.cycle()
+        assert world.state(job) == "starting"
+        world.says(job, Phase.RUNNING)
+        world.cycle()
+        Node.objects.update(state="unknown", seen_at=world.now)
+        world.cycle(after_s=70)
+        world.cycle()
+        assert world.state(job) == "queued"
+        waits.append((job.not_before - world.now).total_seconds() if job.not_before else 0.0)
+        world.now += timedelta(seconds=waits[-1])
+    assert waits == [0.0, 60.0, 120.0]
+
+
 def test_draining_a_node_moves_its_jobs_and_takes_no_new_ones(world: World) -> None:
     job = world.submit(devices=1)
     world.cycle()
