@@ -46,7 +46,7 @@ def test_one_seed_is_one_world(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_the_solver_prints_of_itself_comes_before_the_last_line() -> None:
     """HiGHS prints its version on the process's own standard output, past Python."""
     size = ["--nodes", "30", "--pending", "120"]
-    ended = subprocess.run(  # noqa: S603 - this interpreter, and arguments of our own
+    ended = subprocess.run(
         [sys.executable, "-m", "benchmarks.cycle", *size, "--policy", "optimising", "--json"],
         capture_output=True,
         check=True,

@@ -3,12 +3,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pulp
 import pytest
 
+from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
+from scheduler.decide.strategies import optimising
 from scheduler.decide.strategies.optimising import solver
 from scheduler.decide.strategies.optimising.tangents import RATIO, tangents
 from tests.builders import NOW_S, FleetBuilder, job, world
@@ -59,7 +62,7 @@ def test_both_jobs_start_where_the_rules_start_one() -> None:
 
 
 def test_a_fleet_without_contention_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(solver, "solve", None)
+    monkeypatch.setattr(optimising, "solve", None)
     plan = plan_of(world(FleetBuilder().node("n1", devices=4), [job("a", devices=2)]))
     assert [start.uid for start in plan.starts] == ["a"]
     assert plan.solver.status == "not_needed"
@@ -106,3 +109,55 @@ def test_a_lower_class_never_takes_what_a_higher_class_could_use() -> None:
     jobs += [job(f"low{i}", devices=1, submitted_s=NOW_S - 99) for i in range(2)]
     plan = plan_of(world(FleetBuilder().node("n1", devices=2), jobs))
     assert [start.uid for start in plan.starts] == ["high"]
+
+
+def test_a_solver_that_fails_leaves_the_turns_to_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*_: object, **__: object) -> solver.Solution:
+        raise pulp.PulpSolverError
+
+    monkeypatch.setattr(optimising, "solve", broken)
+    plan = plan_of(contested())
+    assert [start.uid for start in plan.starts] == ["any"]
+    assert (plan.solver.strategy, plan.solver.status) == ("rules", "error")
+    assert plan.solver.gap_frac is None
+
+
+def test_a_bound_that_the_solver_does_not_have_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = pulp.HiGHS.callSolver
+
+    class Unbounded:
+        def __init__(self, engine: Any) -> None:
+            self._engine = engine
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._engine, name)
+
+        def getInfo(self) -> Any:  # noqa: N802 - HiGHS' own name
+            info = self._engine.getInfo()
+            info.mip_dual_bound = -math.inf
+            return info
+
+    def unbounded(self: Any, problem: Any) -> None:
+        real(self, problem)
+        problem.solverModel = Unbounded(problem.solverModel)
+
+    monkeypatch.setattr(pulp.HiGHS, "callSolver", unbounded)
+    plan = plan_of(contested())
+    assert plan.solver.strategy == "optimising"
+    assert plan.solver.gap_frac is None
+
+
+def test_rules_that_break_an_invariant_start_nothing_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuses(*_: object) -> None:
+        msg = "cpu of node 0"
+        raise InvalidPlanError(msg)
+
+    monkeypatch.setattr(cycle, "verify", refuses)
+    plan = cycle.decide(contested(), Policy(strategy="rules"), now_s=NOW_S, budget_s=1.0)
+    assert plan.starts == ()
+    assert {pending.code.value for pending in plan.pending} == {"pending_evaluation"}
+    assert (plan.solver.status, plan.solver.note) == ("error", "cpu of node 0")

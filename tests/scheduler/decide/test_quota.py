@@ -84,3 +84,23 @@ def test_giving_back_undoes_taking_across_the_local_boundary() -> None:
     ledger.add("left", Charge("gpu", 5))
     ledger.add("left", Charge("gpu", -4))
     assert (ledger.used("left", "gpu"), ledger.used("all", "gpu")) == (1, 0)
+
+
+def test_a_parent_that_runs_jobs_itself_takes_from_what_its_children_lent_it() -> None:
+    """lab owns 2; x owns 4 and lends 3, so keeps 1: 2 + 3 = 5 for the lab, 1 + 5 = 6 for x.
+
+    The lab holds 4 itself: 1 is left above, and x still has the 1 that it keeps.
+    """
+    tree = QuotaTree([node("lab", None, line(2)), node("x", "lab", line(4, lends=3))])
+    ledger = QuotaLedger(tree)
+    assert (ledger.available("lab", "gpu"), ledger.available("x", "gpu")) == (5, 6)
+    ledger.add("lab", Charge("gpu", 4))
+    assert (ledger.available("lab", "gpu"), ledger.available("x", "gpu")) == (1, 2)
+    ledger.add("x", Charge("gpu", 2))
+    assert (ledger.available("lab", "gpu"), ledger.available("x", "gpu")) == (0, 0)
+
+
+def test_a_tenant_that_left_the_tree_is_charged_to_nobody() -> None:
+    ledger = QuotaLedger(TREE)
+    ledger.add("gone", Charge("gpu", 5))
+    assert ledger.available("all", "gpu") == 12

@@ -106,9 +106,8 @@ def _better(turns: Turns, objective: Objective, incumbent: Plan | None, outcome:
     found = objective.value(objective.after(turns.starts))
     rules = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf
     if incumbent and found <= rules:
-        late = "timeout" in outcome.statuses
-        gap = _gap(outcome, rules, found)
-        return _kept(incumbent, "timeout" if late else "rules_kept", rules, gap)
+        bad = (status for status in ("error", "timeout") if status in outcome.statuses)
+        return _kept(incumbent, next(bad, "rules_kept"), rules, _gap(outcome, rules, found))
     optimal = all(status == "optimal" for status in outcome.statuses)
     report = SolverReport(
         NAME,

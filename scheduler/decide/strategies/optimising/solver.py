@@ -28,7 +28,7 @@ class Solution:
     """What the solver found.
 
     Attributes:
-        status: optimal, feasible, or timeout where it found nothing.
+        status: optimal, feasible, timeout where it found nothing, or error.
         choices: what starts.
         bound: no plan is worth more than this under the tangents; None = unknown. It leaves out
             the parts of the objective that the program does not change.
