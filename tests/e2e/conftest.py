@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
@@ -165,6 +164,7 @@ def sign_in(page: Page, user: str, password: str) -> None:
     page.wait_for_url(re.compile(r"/$"))
 
 
-def pytest_collection_modifyitems(items: list[Any]) -> None:
-    for item in items:
-        item.add_marker(pytest.mark.e2e)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:  # pytest hands every conftest the items of the whole session
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.e2e)
