@@ -1,5 +1,6 @@
 """What exists: clusters, nodes, devices; and how busy they were: samples and rollups."""
 
+from auditlog.registry import auditlog
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
@@ -185,3 +186,7 @@ class Rollup(models.Model):
 
     def __str__(self) -> str:
         return f"{self.period_s} s from {self.at}"
+
+
+# Only what people say of a node; what is measured of it would drown that.
+auditlog.register(Node, include_fields=["scheduling", "scheduling_reason"])

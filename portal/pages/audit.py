@@ -1,8 +1,10 @@
 """Who changed tenants, members, quotas and policies, when, from what to what."""
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
 from auditlog.models import LogEntry
+from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -11,8 +13,12 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from portal.accounts.audit import audit_list
-from portal.pages.audit_words import FIELDS, KINDS, spoken
+from portal.flavor_names import flavor_label
+from portal.pages.amounts import devices_text
+from portal.pages.audit_words import FIELDS, KINDS, VALUES, spoken
 from portal.pages.signed_in import SignedInRequest, require_platform_admin
+from telemetry.models import Cluster
+from tenants.models import Tenant
 
 ROWS_A_PAGE = 50
 VERBS = {
@@ -22,6 +28,18 @@ VERBS = {
     LogEntry.Action.ACCESS: gettext_lazy("looked at"),
 }
 
+Names: TypeAlias = Mapping[str, Mapping[str, str]]
+RELATIONS: dict[str, Any] = {
+    "tenant": Tenant,
+    "parent": Tenant,
+    "user": get_user_model(),
+    "cluster": Cluster,
+}
+UNSAID = frozenset({"id", "created_at"})
+NOTHING = frozenset({"", "None", "{}"})
+AMOUNTS = frozenset({"nominal", "borrowing_limit", "lending_limit"})
+"""Fields in thousandths of a device or core."""
+
 
 @require_safe
 def audit(request: SignedInRequest) -> HttpResponse:
@@ -30,35 +48,63 @@ def audit(request: SignedInRequest) -> HttpResponse:
     text = request.GET.get("q", "")
     pages = Paginator(audit_list(viewer=request.user, text=text), ROWS_A_PAGE)
     page = pages.get_page(request.GET.get("page"))
-    context = {"page": page, "rows": [_row(entry) for entry in page], "q": text}
+    names = names_of(page)
+    context = {"page": page, "rows": [_row(entry, names) for entry in page], "q": text}
     return render(request, "pages/audit.html", context)
 
 
-def _row(entry: LogEntry) -> dict[str, Any]:
+def _row(entry: LogEntry, names: Names) -> dict[str, Any]:
+    kind = entry.content_type.model if entry.content_type else ""
     return {
         "at": entry.timestamp,
         "actor": entry.actor.get_username() if entry.actor else _("Kilter"),
         "verb": VERBS.get(entry.action, ""),
-        "kind": spoken(KINDS, entry.content_type.model) if entry.content_type else "",
-        "name": entry.object_repr,
-        "changes": changes_of(entry.changes or {}),
+        "kind": spoken(KINDS, kind),
+        "name": _name(kind, entry.object_repr),
+        "changes": changes_of(entry.changes or {}, names),
     }
 
 
-def changes_of(changes: dict[str, Any]) -> list[tuple[str, str, str]]:
+def _name(kind: str, text: str) -> str:
+    """Return what an object is called; the amount in a quota's name is a change, not a name."""
+    return text.rpartition(" ")[0] or text if kind == "quota" else text
+
+
+def names_of(entries: Iterable[LogEntry]) -> Names:
+    """Return field -> key -> name of every tenant, person and cluster that the rows refer to."""
+    found: dict[str, set[int]] = {field: set() for field in RELATIONS}
+    for entry in entries:
+        for field, pair in (entry.changes or {}).items():
+            if field in found and isinstance(pair, (list, tuple)):
+                found[field] |= {int(key) for key in pair if str(key).isdecimal()}
+    return {
+        field: {str(row.pk): str(row) for row in RELATIONS[field].objects.filter(pk__in=keys)}
+        for field, keys in found.items()
+        if keys
+    }
+
+
+def changes_of(changes: dict[str, Any], names: Names) -> list[tuple[str, str, str]]:
     """Return (field, before, after) of an audit row; "" = it had no value.
 
-    Keys and the far ends of relations say nothing to people and are left out.
+    Keys, the far ends of relations and moments of making say nothing to people and are left out.
     """
     return [
-        (spoken(FIELDS, field), _value(pair[0]), _value(pair[1]))
+        (spoken(FIELDS, field), _value(field, pair[0], names), _value(field, pair[1], names))
         for field, pair in changes.items()
         if isinstance(pair, (list, tuple))
         and len(pair) == 2  # noqa: PLR2004 - before, after
-        and field != "id"
+        and field not in UNSAID
         and not str(pair[1]).endswith(".None")
     ]
 
 
-def _value(value: object) -> str:
-    return "" if value is None or value == "None" else str(value)
+def _value(field: str, value: object, names: Names) -> str:
+    text = "" if value is None else str(value)
+    if text in NOTHING:
+        return ""
+    if field in AMOUNTS and text.isdecimal():
+        return devices_text(int(text))
+    if field == "flavor":
+        return flavor_label(text)
+    return names.get(field, {}).get(text) or spoken(VALUES, text)

@@ -6,6 +6,9 @@ from typing import Final
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from telemetry.choices import Scheduling
+from tenants.choices import Role
+
 Words = Mapping[str, str | Promise]
 
 KINDS: Final[Words] = {
@@ -15,6 +18,7 @@ KINDS: Final[Words] = {
     "schedulingpolicy": _("scheduling policy"),
     "priorityclass": _("priority class"),
     "user": _("account"),
+    "node": _("node"),
 }
 """Model of an audit row -> what it is."""
 
@@ -38,8 +42,18 @@ FIELDS: Final[Words] = {
     "value": _("value"),
     "preemptible": _("preemptible"),
     "is_default": _("default"),
+    "scheduling": _("what it takes"),
+    "scheduling_reason": _("reason"),
 }
 """Field of an audit row -> its name; others keep theirs."""
+
+VALUES: Final[Words] = {
+    "True": _("yes"),
+    "False": _("no"),
+    **dict(Role.choices),
+    **dict(Scheduling.choices),
+}
+"""Value of a field -> in words; others stay as they are."""
 
 
 def spoken(words: Words, code: str) -> str:

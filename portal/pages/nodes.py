@@ -21,6 +21,7 @@ from telemetry.choices import DeviceHealth, Scheduling
 from telemetry.models import Cluster, Node
 from telemetry.selectors import cluster_list, node_get, node_list, node_state
 from telemetry.services import node_cordon, node_drain, node_uncordon
+from tenants.audit import acting
 
 ACTIONS: dict[str, Callable[..., Node]] = {
     "cordon": node_cordon,
@@ -67,12 +68,13 @@ def node_act(request: SignedInRequest, slug: str, name: str, action: str) -> Htt
         raise Http404
     form = ReasonForm(request.POST if request.method == "POST" else None)
     if request.method == "POST" and form.is_valid():
-        ACTIONS[action](
-            actor_name=request.user.get_username(),
-            node=node,
-            reason=form.cleaned_data["reason"],
-            now=clock.now(),
-        )
+        with acting(request.user):
+            ACTIONS[action](
+                actor_name=request.user.get_username(),
+                node=node,
+                reason=form.cleaned_data["reason"],
+                now=clock.now(),
+            )
         messages.success(request, _("%(node)s: done.") % {"node": node.name})
         return redirect(f"{reverse('pages:admin-nodes')}?cluster={cluster.slug}")
     context = {

@@ -18,6 +18,7 @@ from telemetry import selectors, services
 from telemetry.choices import NodeState, Scheduling
 from telemetry.models import Node
 from tenants import policies
+from tenants.audit import acting
 from tenants.errors import InvalidValueError, NotAllowedError
 
 ACTIONS: dict[str, Callable[..., Node]] = {
@@ -103,7 +104,9 @@ class NodeAction(APIView):
         node = selectors.node_list().get(pk=pk)
         if not policies.may_operate_nodes(request.user):
             raise NotAllowedError(_("Only who runs the portal may operate nodes."))
-        ACTIONS[self.action](
-            actor_name=viewer(request).get_username(), node=node, reason=reason, now=clock.now()
-        )
+        actor = viewer(request)
+        with acting(actor):
+            ACTIONS[self.action](
+                actor_name=actor.get_username(), node=node, reason=reason, now=clock.now()
+            )
         return Response(NodeSerializer(selectors.node_list().get(pk=pk)).data)
