@@ -56,7 +56,7 @@ def job_estimate(*, request: JobRequest, now: datetime) -> Estimate:
     answer = _answer(request, snapshot, spec)
     start = answer if isinstance(answer, Start) else None
     pending = None if isinstance(answer, Start) else answer
-    flavor = start.flavor if start else _likely_flavor(spec, snapshot.fleet)
+    flavor = start.flavor if start else _likely_flavor(spec, snapshot.fleet, pending)
     units_held = _compute_units(spec, flavor, snapshot.fleet)
     return Estimate(
         verdict="now" if pending is None else "never" if pending.code in NEVER else "wait",
@@ -75,11 +75,18 @@ def _spec(request: JobRequest, now: datetime) -> JobSpec:
     return snapshots.job_spec(Job(uid=ESTIMATE_UID, submitted_at=now, **columns))
 
 
-def _likely_flavor(spec: JobSpec, fleet: Fleet) -> str:
-    """Return the flavor that a waiting job is counted under: its first choice, else the fleet's."""
+def _likely_flavor(spec: JobSpec, fleet: Fleet, pending: Pending | None) -> str:
+    """Return the flavor that a waiting job is counted under.
+
+    The one that its waiting reason names, so that both speak of the same; else its first choice;
+    else the fleet's first.
+    """
     if not spec.shape.devices:
         return ""
     names = [flavor.name for flavor in fleet.flavors]
+    blamed = pending.evidence.get("flavor") if pending else None
+    if blamed in names:
+        return str(blamed)
     return next((f for f in spec.flavors if f in names), names[0] if names else "")
 
 

@@ -86,6 +86,25 @@ def test_the_estimated_wait_is_what_the_cycle_then_says(world: World) -> None:
         assert job.pending[name] == estimate.pending[name]
 
 
+def test_the_quota_shown_is_of_the_flavor_that_the_reason_names(world: World) -> None:
+    # Any flavor will do; of the first one in the fleet the tenant may have all, of l4 one device.
+    first = "a-first-flavor"
+    factories.device(world.node, index=5, flavor=first, uid="n-gpu-5")
+    factories.quota(world.tenant, world.cluster, "nvidia-l4", 1000, borrowing_limit=0)
+    world.submit(devices=1, flavors=["nvidia-l4"])
+    world.cycle()
+    _, estimate = job_dry_run(
+        actor=world.user, data=data(devices=1, flavors=["nvidia-l4", first]), now=world.now
+    )
+    assert estimate.verdict == "now"
+    _, estimate = job_dry_run(
+        actor=world.user, data=data(devices=2, flavors=[first, "nvidia-l4"]), now=world.now
+    )
+    assert estimate.pending is not None
+    assert estimate.pending["evidence"]["flavor"] == "nvidia-l4"
+    assert [line.flavor for line in estimate.quota if line.flavor != "cpu"] == ["nvidia-l4"]
+
+
 def test_compute_units_and_hours_of_an_estimate_are_those_of_the_devices(world: World) -> None:
     _, estimate = job_dry_run(
         actor=world.user, data=data(devices=2, time_limit_s=1800), now=world.now
