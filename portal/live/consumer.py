@@ -13,6 +13,7 @@ import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from channels.db import database_sync_to_async
@@ -33,6 +34,12 @@ QUIET_S = 2.5
 RECHECK_S = 10.0
 SEND_S = 20.0
 SIGNED_OUT, NOT_FOUND, FAILED, SLOW = 4401, 4404, 1011, 4408
+LEFT = (OSError, RuntimeError)
+"""What servers raise on sending to a browser that has left or is just leaving."""
+
+
+class GoneError(Exception):
+    """The browser has left; there is nobody to tell."""
 
 
 class LiveConsumer(AsyncWebsocketConsumer, ABC):
@@ -92,11 +99,13 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         try:
             async with watching(self.clusters()) as nudged:
                 await self._follow(sight, nudged)
+        except GoneError:
+            return
         except TimeoutError:
-            await self.close(code=SLOW)
+            await self._close(SLOW)
         except Exception:  # the edge of a loop: whatever broke, the page is told to come again
             logger.exception("live page failed page=%s", type(self).__name__)
-            await self.close(code=FAILED)
+            await self._close(FAILED)
 
     async def _follow(self, sight: Sight, nudged: asyncio.Event) -> None:
         loop = asyncio.get_running_loop()
@@ -118,9 +127,9 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         """Return what the viewer may see now; close where it is nothing any more."""
         sight = await sight_of(self.scope)
         if sight is None:
-            await self.close(code=SIGNED_OUT)
+            await self._close(SIGNED_OUT)
         elif not await database_sync_to_async(self.find)(sight):
-            await self.close(code=NOT_FOUND)
+            await self._close(NOT_FOUND)
             return None
         return sight
 
@@ -136,8 +145,18 @@ class LiveConsumer(AsyncWebsocketConsumer, ABC):
         self.seq += 1
         message["seq"] = self.seq
         text = json.dumps(message, separators=(",", ":"))
-        await asyncio.wait_for(self.send(text_data=text), SEND_S)
+        try:
+            await asyncio.wait_for(self.send(text_data=text), SEND_S)
+        except TimeoutError:
+            raise
+        except LEFT as exc:
+            raise GoneError from exc
         self.sent_at_s = asyncio.get_running_loop().time()
+
+    async def _close(self, code: int) -> None:
+        """Close with a code; one who has left meanwhile needs none."""
+        with suppress(*LEFT):
+            await self.close(code=code)
 
 
 async def _wait(event: asyncio.Event, seconds: float) -> None:

@@ -4,6 +4,7 @@ import { ago, duration, say } from "./words.js";
 
 const SILENCE_MS = 12_000; // the server ticks at least every 5 s
 const DRAW_MS = 1_000; // the page changes at most once a second
+const SIGNED_OUT = 4401; // the session has ended: loading the page again leads to the sign-in
 const BACKOFF_MS = [500, 15_000];
 const SETTLED_MS = 10_000; // a connection that lived so long was a good one: the next retry is quick again
 
@@ -127,7 +128,7 @@ export function connect(path, { onSnapshot = () => {}, onDelta = () => {}, onSta
     const scheme = location.protocol === "https:" ? "wss:" : "ws:";
     socket = new WebSocket(`${scheme}//${location.host}${path}`);
     socket.onmessage = receive;
-    socket.onclose = retry;
+    socket.onclose = (event) => (event.code === SIGNED_OUT ? location.reload() : retry());
   }
 
   const watch = setInterval(() => {

@@ -5,6 +5,7 @@ import { toast } from "./kilter.js";
 import { ago, local, say } from "./words.js";
 
 const LEAST_MS = 1000; // the page changes at most once a second
+const RETRY_MS = 5000; // after one that failed, as while the portal starts anew
 let busy = false;
 let again = false;
 let last = -Infinity;
@@ -21,7 +22,8 @@ function settle(fresh, old) {
 
 async function take() {
   const answer = await fetch(location.href, { headers: { Accept: "text/html" }, credentials: "same-origin" });
-  if (answer.redirected || !answer.ok) throw new Error(String(answer.status));
+  if (answer.redirected) return location.reload(); // signed out meanwhile
+  if (!answer.ok) throw new Error(String(answer.status));
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   for (const old of document.querySelectorAll("[data-refresh]")) {
     if (old.dataset.refresh === "empty" && old.childElementCount) continue;
@@ -53,6 +55,7 @@ export async function refresh() {
       await take();
     } catch (error) {
       toast(say("request_failed", { status: error.message }));
+      setTimeout(refresh, RETRY_MS);
     }
   } while (again);
   busy = false;

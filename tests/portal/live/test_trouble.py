@@ -53,6 +53,33 @@ def test_a_reader_who_takes_nothing_is_let_go_and_nothing_piles_up(
     assert len(waiting) == 1
 
 
+@pytest.mark.parametrize("fault", [OSError("ClientDisconnected"), RuntimeError("after close")])
+def test_a_browser_that_has_left_is_no_fault(
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    fault: Exception,
+) -> None:
+    told = asyncio.Event()
+
+    async def gone(_page: FleetConsumer, **_message: Any) -> None:
+        told.set()
+        raise fault
+
+    cookie = cookie_of(world.ada)
+
+    async def scene() -> None:
+        page = Page(fleet(), cookie)
+        await page.open()
+        await asyncio.wait_for(told.wait(), 5)
+        await asyncio.sleep(0.3)
+        await page.close()
+
+    monkeypatch.setattr(FleetConsumer, "send", gone)
+    async_to_sync(scene)()
+    assert "live page failed" not in caplog.text
+
+
 def test_a_page_that_can_not_be_read_any_more_is_told_to_come_again(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
