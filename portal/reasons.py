@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from portal.flavor_names import flavor_label
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from telemetry import units
 
@@ -110,7 +111,11 @@ def amount(flavor: str, milli: int) -> str:
     """Return `4 cores` or `2.5 × a100-80gb` from thousandths of a core or device."""
     if flavor == CPU_FLAVOR:
         return _cores(milli)
-    return f"{units.format_devices_milli(milli)} × {flavor}"
+    return f"{units.format_devices_milli(milli)} × {flavor_label(flavor)}"
+
+
+def _flavor_names(flavors: Any) -> str:
+    return _names(flavor_label(str(flavor)) for flavor in flavors)
 
 
 def request(asked: Numbers) -> str:
@@ -166,10 +171,10 @@ def _no_matching_flavor(evidence: Numbers) -> str:
     if not asked:
         return _(
             "No accelerator here reaches the throughput asked for; there are: %(present)s."
-        ) % {"present": _names(present)}
+        ) % {"present": _flavor_names(present)}
     return _("This cluster has no %(asked)s; it has: %(present)s.") % {
-        "asked": _names(asked),
-        "present": _names(present),
+        "asked": _flavor_names(asked),
+        "present": _flavor_names(present),
     }
 
 
@@ -192,7 +197,10 @@ def _largest(largest: Numbers) -> str:
     parts = [
         _cores(int(largest.get("cpu_milli", 0))),
         units.format_memory(int(largest.get("memory_mib", 0))),
-        *(f"{count} × {name}" for name, count in sorted(largest.get("devices", {}).items())),
+        *(
+            f"{count} × {flavor_label(name)}"
+            for name, count in sorted(largest.get("devices", {}).items())
+        ),
     ]
     return _names(parts)
 
@@ -201,7 +209,7 @@ def _exceeds_max_quota(evidence: Numbers) -> str:
     flavor = str(evidence.get("flavor", CPU_FLAVOR))
     if evidence.get("named") is False:
         return _("The tenant has no quota of %(flavor)s and may not borrow any.") % {
-            "flavor": flavor
+            "flavor": flavor_label(flavor)
         }
     return _("It asks for %(asked)s; with all that it may borrow, the tenant gets %(most)s.") % {
         "asked": amount(flavor, int(evidence.get("asked_milli", 0))),
@@ -214,13 +222,14 @@ def _waiting_for_quota(evidence: Numbers) -> str:
         return _("The tenant's quota is in use; it starts when jobs of the tenant end.")
     flavor = str(evidence["flavor"])
     return _(
-        "The tenant's quota is in use: it asks for %(asked)s, and %(available)s are left "
-        "(%(used)s used, %(nominal)s owned)."
+        "The tenant's quota of %(flavor)s is in use: it asks for %(asked)s, and %(available)s "
+        "are left (%(used)s used, %(nominal)s owned)."
     ) % {
-        "asked": amount(flavor, int(evidence.get("asked_milli", 0))),
-        "available": amount(flavor, int(evidence.get("available_milli", 0))),
-        "used": amount(flavor, int(evidence.get("used_milli", 0))),
-        "nominal": amount(flavor, int(evidence.get("nominal_milli", 0))),
+        "flavor": flavor_label(flavor),
+        **{
+            name: units.format_devices_milli(int(evidence.get(f"{name}_milli", 0)))
+            for name in ("asked", "available", "used", "nominal")
+        },
     }
 
 
@@ -328,7 +337,9 @@ def _ask_for_quota(params: Numbers) -> str:
 
 
 REMEDIES: dict[str, Sentence] = {
-    "other_flavor": lambda p: _("Allow %(flavor)s") % {"flavor": p.get("flavor", "")},
+    "other_flavor": lambda p: (
+        _("Allow %(flavor)s") % {"flavor": flavor_label(str(p.get("flavor", "")))}
+    ),
     "fewer_devices": lambda p: (
         _("Ask for %(count)s per replica") % {"count": _devices(int(p.get("devices", 0)))}
         if p.get("devices")

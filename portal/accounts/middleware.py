@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.contrib.auth.views import redirect_to_login
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import reverse
+from django.utils.cache import patch_cache_control
 
 OPEN_PREFIXES = ("/accounts/", "/static/", "/i18n/", "/api/", "/healthz", "/readyz")
 """Paths that check for themselves: the API answers 401, not a page."""
@@ -18,7 +19,10 @@ class SignInRequiredMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if request.user.is_authenticated or request.path_info.startswith(OPEN_PREFIXES):
-            return self.get_response(request)
+            response = self.get_response(request)
+            if request.user.is_authenticated and not response.has_header("Cache-Control"):
+                patch_cache_control(response, private=True, no_cache=True)
+            return response
         if getattr(request, "htmx", False):
             response = HttpResponse(status=401)
             response["HX-Redirect"] = reverse("account_login")

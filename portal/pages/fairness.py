@@ -8,9 +8,9 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from portal.flavor_names import flavor_label
 from portal.pages.charts.fairness import FairnessRow, fairness_figure
 from portal.pages.charts.frame import FigureDict, Meta
-from portal.pages.quota_bars import flavor_label
 from portal.pages.shell import Shell
 from portal.pages.signed_in import SignedInRequest, cluster_or_404
 from scheduler.core.resources import CPU_FLAVOR

@@ -8,8 +8,9 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
+from portal.flavor_names import flavor_label
 from portal.pages import clock
-from portal.pages.quota_bars import QuotaLine, flavor_label, tenant_lines
+from portal.pages.quota_bars import QuotaLine, tenant_lines
 from portal.pages.signed_in import SignedInRequest
 from portal.pages.waiting import waiting
 from scheduler import snapshots

@@ -14,9 +14,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from portal import reasons
+from portal.flavor_names import flavor_label
 from portal.pages import clock
 from portal.pages.job_charts import job_figure
-from portal.pages.quota_bars import flavor_label
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import priority_rows, waiting
 from scheduler.choices import FINAL_STATES, HOLDING_STATES, WAITING_STATES, JobState

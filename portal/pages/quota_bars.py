@@ -3,13 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from django.utils.translation import gettext as _
-
+from portal.flavor_names import flavor_label
 from portal.pages.bars import Bar
-from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.standing import QuotaStanding, charges_of, quota_ledger, standing
-from telemetry.flavors import BY_SLUG
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +24,6 @@ class QuotaLine:
     label: str
     bar: Bar
     over: bool
-
-
-def flavor_label(flavor: str) -> str:
-    """Return a flavor's name for people; its slug where the catalogue does not know it."""
-    if flavor == CPU_FLAVOR:
-        return _("CPU cores")
-    entry = BY_SLUG.get(flavor)
-    return flavor if entry is None else entry.name
 
 
 def quota_line(row: QuotaStanding, *, owned: int | None = None) -> QuotaLine:

@@ -11,10 +11,11 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from portal.flavor_names import flavor_label
 from portal.pages import clock
 from portal.pages.bars import Bar
 from portal.pages.forms.quotas import QuotaForm
-from portal.pages.quota_bars import flavor_label, own_use
+from portal.pages.quota_bars import own_use
 from portal.pages.shell import Shell
 from portal.pages.signed_in import SignedInRequest, cluster_or_404, refused, tenant_or_404
 from scheduler import snapshots

@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from portal.flavor_names import flavor_label
 from portal.pages import clock
 from portal.pages.cluster_titles import cluster_title
 from portal.pages.forms.request import JobRequestForm, as_typed
-from portal.pages.quota_bars import flavor_label, quota_line
+from portal.pages.quota_bars import quota_line
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import waiting
 from scheduler.estimates import Estimate

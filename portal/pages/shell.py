@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from portal.pages import clock
 from scheduler.services.validation import DEFAULT_CLUSTER
@@ -14,6 +15,8 @@ from telemetry.models import Cluster
 from telemetry.selectors import fleet as telemetry
 from tenants import policies
 from tenants import selectors as tenancy
+from tenants.choices import Role
+from tenants.models import Membership
 
 _RELEASE = re.compile(r"^## \[?([0-9][^\]\s]*)", re.MULTILINE)
 
@@ -33,6 +36,17 @@ class Shell:
     def is_admin(self) -> bool:
         """Whether the viewer runs the whole portal."""
         return policies.is_platform_admin(self._viewer)
+
+    @cached_property
+    def role(self) -> str:
+        """The most that the viewer may do in any tenant, in words; "" where they are in none."""
+        if self.is_admin:
+            return _("Administrator")
+        if isinstance(self._viewer, AnonymousUser):
+            return ""
+        rows = Membership.objects.filter(user=self._viewer)
+        roles = set(rows.values_list("role", flat=True))
+        return next((str(role.label).capitalize() for role in Role if role in roles), "")
 
     @cached_property
     def can_submit(self) -> bool:

@@ -186,6 +186,7 @@ def _page(request: SignedInRequest, row: Tenant, *, status: int = 200, **more: A
     may_move = policies.may_manage_parent(viewer, row)
     context = {
         "tenant": row,
+        "parent": tenant_list(viewer=viewer).filter(pk=row.parent_id).first(),
         "members": list(membership_list(viewer=viewer, tenant=row)),
         "quotas": list(quota_list(viewer=viewer, tenant=row)),
         "roles": Role.choices,

@@ -12,11 +12,11 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
+from portal.flavor_names import flavor_label
 from portal.pages import clock
 from portal.pages.charts.frame import FigureDict, Meta
 from portal.pages.charts.usage import UsageRow as UsageBar
 from portal.pages.charts.usage import usage_figure
-from portal.pages.quota_bars import flavor_label
 from portal.pages.signed_in import SignedInRequest, cluster_or_404
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.selectors.usage import MILLI_US_PER_DEVICE_HOUR, UsageRow, usage_list

@@ -4,14 +4,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from portal import reasons
+from portal.flavor_names import flavor_label
 from portal.pages.amounts import UNKNOWN, cpu_text, devices_text, duration_text, memory_text
 from portal.pages.forms.request import duration_as_typed, memory_as_typed
+from scheduler.core.resources import CPU_FLAVOR
 from telemetry import units
 
 Pending = Mapping[str, Any]
@@ -93,27 +95,37 @@ def remedy_changes(remedy: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def evidence_rows(evidence: Mapping[str, Any], above: str = "") -> list[tuple[str, str]]:
-    """Return the numbers behind a reason as (what, how much), nested ones flattened."""
+    """Return the numbers behind a reason as (what, how much), nested ones flattened.
+
+    A database keeps no order of keys, so they come in the order of their names below. What was not
+    asked for is left out.
+    """
     rows: list[tuple[str, str]] = []
-    for key, value in evidence.items():
-        if key in _UNSAID:
+    amounts = _CORES if evidence.get("flavor") == CPU_FLAVOR else _AMOUNTS
+    for key in sorted(evidence, key=lambda key: (_PLACES.get(key, len(_PLACES)), key)):
+        value = evidence[key]
+        if key in _UNSAID or (key in _OPTIONAL and not value):
             continue
         name = _name(f"{above}.{key}", key)
-        if isinstance(value, Mapping):
+        if key == "asked" and "cpu_milli" in value:
+            rows.append((name, reasons.request(value)))
+        elif isinstance(value, Mapping):
             rows += [(f"{name} · {inner}", text) for inner, text in evidence_rows(value, key)]
         else:
-            rows.append((name, _shown(key, value)))
+            rows.append((name, _shown(key, value, amounts)))
     return rows
 
 
-def _shown(key: str, value: Any) -> str:
+def _shown(key: str, value: Any, amounts: "Amounts") -> str:
     if value is None:
         return UNKNOWN
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(one) for one in value) or UNKNOWN
+        return ", ".join(flavor_label(str(one)) for one in value) or UNKNOWN
+    if key == "flavor":
+        return flavor_label(str(value))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return _VALUES[value]() if value in _VALUES else str(value)
-    for ending, text in _AMOUNTS:
+    for ending, text in amounts:
         if key.endswith(ending):
             return text(value)
     return f"{value:g}"
@@ -122,7 +134,7 @@ def _shown(key: str, value: Any) -> str:
 def _name(*keys: str) -> str:
     """Return the words of the first key that has some, else the last key itself."""
     found = next((_NAMES[key] for key in keys if key in _NAMES), None)
-    return found() if found else keys[-1].replace("_", " ")
+    return found() if found else flavor_label(keys[-1]).replace("_", " ")
 
 
 def _time(text: Any) -> datetime | None:
@@ -130,26 +142,27 @@ def _time(text: Any) -> datetime | None:
 
 
 _NAMES = {
-    "asked": lambda: _("asked"),
-    "asked_milli": lambda: _("asked"),
-    "free": lambda: _("free"),
+    "asked": lambda: _("asks for"),
     "flavor": lambda: _("flavor"),
     "flavors": lambda: _("flavors"),
-    "used_milli": lambda: _("used"),
     "nominal_milli": lambda: _("owned"),
+    "used_milli": lambda: _("used"),
     "available_milli": lambda: _("available"),
+    "asked_milli": lambda: _("asked"),
     "missing_milli": lambda: _("missing"),
+    "free": lambda: _("free"),
     "most_milli": lambda: _("most ever"),
     "cpu_milli": lambda: _("CPU"),
     "memory_mib": lambda: _("memory"),
     "devices": lambda: _("devices"),
     "free.gpu_milli": lambda: _("devices in sum"),
     "gpu_milli": lambda: _("part of each device"),
-    "expected_start_basis": lambda: _("start expected from"),
+    "gpu_memory_mib": lambda: _("device memory"),
     "replicas": lambda: _("replicas"),
     "largest_cpu_milli": lambda: _("most CPU on one node"),
     "largest_memory_mib": lambda: _("most memory on one node"),
     "largest_block": lambda: _("most devices on one node"),
+    "largest_gpu_memory_mib": lambda: _("most memory on one device"),
     "largest_share_milli": lambda: _("largest free share"),
     "largest_node": lambda: _("largest on one node"),
     "replicas_that_fit": lambda: _("replicas that fit"),
@@ -168,8 +181,14 @@ _NAMES = {
     "unavailable_nodes.cordoned": lambda: _("cordoned"),
     "unavailable_nodes.draining": lambda: _("draining"),
     "unavailable_nodes.unknown": lambda: _("unreachable"),
+    "expected_start_basis": lambda: _("start expected from"),
 }
-"""Keys of evidence and priority parts -> words."""
+"""Keys of evidence and priority parts -> words, in the order in which evidence is shown."""
+
+_PLACES = {key: place for place, key in enumerate(_NAMES)}
+
+_OPTIONAL = frozenset({"min_throughput", "flavors", "gpu_memory_mib", "unhealthy_devices"})
+"""Evidence that says nothing where it is none."""
 
 _UNSAID = frozenset({"hold", "named", "not_before_s"})
 """Evidence that the sentence says already."""
@@ -180,13 +199,18 @@ _VALUES: dict[Any, Callable[[], str]] = {
 }
 """Values of `expected_start_basis` -> words."""
 
-_AMOUNTS: tuple[tuple[str, Callable[[float], str]], ...] = (
+Amounts: TypeAlias = tuple[tuple[str, Callable[[float], str]], ...]
+
+_AMOUNTS: Amounts = (
     ("_mib", memory_text),
     ("cpu_milli", cpu_text),
     ("_milli", devices_text),
     ("_s", duration_text),
 )
 """End of a key -> how its amount reads; the first that fits."""
+
+_CORES: Amounts = (("_milli", cpu_text),)
+"""The same for amounts of the CPU flavor."""
 
 _CHANGES: dict[str, Callable[[Pending], dict[str, Any]]] = {
     "other_flavor": lambda p: {"flavors": [p["flavor"]]},

@@ -82,8 +82,8 @@ CASES = {
             "nominal_milli": 4000,
         },
         (
-            "The tenant's quota is in use: it asks for 1.5 cores, and 0.5 cores are left "
-            "(3.5 cores used, 4 cores owned)."
+            "The tenant's quota of CPU cores is in use: it asks for 1.5, and 0.5 are left "
+            "(3.5 used, 4 owned)."
         ),
     ),
     "nodes away": (

@@ -5,8 +5,8 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from portal.flavor_names import flavor_label
 from portal.pages.amounts import cpu_text, devices_text, memory_text
-from portal.pages.quota_bars import flavor_label
 from scheduler.models import Job
 
 

@@ -11,6 +11,7 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from portal.flavor_names import flavor_label
 from portal.pages import amounts
 from portal.pages.bars import Bar, BarSegment, bar_segments
 from portal.pages.cluster_titles import cluster_title
@@ -29,6 +30,7 @@ register.filter("duration", amounts.duration_text)
 register.filter("ago", amounts.ago_text)
 register.filter("cycle_word", cycle_word)
 register.filter("cluster_title", cluster_title)
+register.filter("flavor_label", flavor_label)
 
 NODE_LABELS: Mapping[str, str | Promise] = {
     "ready": _("ready"),

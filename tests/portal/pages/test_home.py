@@ -50,3 +50,15 @@ def test_home_takes_a_bounded_number_of_queries(
 ) -> None:
     with django_assert_max_num_queries(60):
         ada.get("/")
+
+
+def test_who_may_only_look_is_told_so_and_what_to_do(viewer: Client) -> None:
+    page = text_of(viewer.get("/"))
+    assert "your role only looks" in page
+    assert "ask an admin or a lead to add you" not in page
+    assert "<small data-role>Viewer</small>" in page
+
+
+def test_the_menu_names_the_most_that_one_may_do(lead: Client, root: Client) -> None:
+    assert "<small data-role>Lead</small>" in text_of(lead.get("/"))
+    assert "<small data-role>Administrator</small>" in text_of(root.get("/"))

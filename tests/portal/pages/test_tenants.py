@@ -133,3 +133,10 @@ def test_an_empty_tenant_is_deleted(root: Client, world: World) -> None:
     world.job.delete()
     root.post("/admin/tenants/vision/delete/")
     assert not Tenant.objects.filter(slug="vision").exists()
+
+
+def test_a_tenant_above_that_one_may_not_see_is_not_named(lead: Client, root: Client) -> None:
+    assert "Organisation</a>" in text_of(root.get("/admin/tenants/vision/"))
+    assert ">Organisation" not in text_of(lead.get("/admin/tenants/vision/")).replace(
+        'k-nav-group">Organisation', ""
+    )

@@ -36,6 +36,32 @@ def test_every_number_of_the_engine_has_a_name() -> None:
     assert keys - set(waiting._NAMES) - waiting._UNSAID == set()
 
 
+def test_the_numbers_come_in_the_order_of_reading_and_without_what_was_not_asked_for() -> None:
+    asked = {"devices": 8, "replicas": 2, "cpu_milli": 64000, "gpu_milli": 1000}
+    found = evidence_rows(
+        {
+            "expected_start_basis": "plan",
+            "missing_milli": 5250,
+            "flavor": "nvidia-a100-80gb",
+            "asked_milli": 16000,
+            "nominal_milli": 7000,
+            "asked": asked | {"memory_mib": 524288, "gpu_memory_mib": 0},
+        }
+    )
+    assert found == [
+        ("asks for", "2 × (64 cores, 512 GiB, 8 devices)"),
+        ("flavor", "NVIDIA A100 SXM (80 GB)"),
+        ("owned", "7"),
+        ("asked", "16"),
+        ("missing", "5.25"),
+        ("start expected from", "the plan of the queue"),
+    ]
+
+
+def test_the_cpu_flavor_is_counted_in_cores() -> None:
+    assert evidence_rows({"flavor": "cpu", "used_milli": 1500})[1] == ("used", "1.5 cores")
+
+
 def test_nodes_that_may_not_be_used_are_counted_by_why() -> None:
     found = evidence_rows({"unavailable_nodes": {"cordoned": 2, "unknown": 1}})
     assert found == [
