@@ -39,6 +39,7 @@ def test_the_schema_is_served_before_signing_in(anonymous: APIClient) -> None:
 def test_the_docs_run_under_the_policy_without_inline_scripts(ada: APIClient, path: str) -> None:
     answer = ada.get(path)
     assert answer.status_code == 200
-    assert "script-src 'self';" in answer["Content-Security-Policy"]
+    policy = [part.strip() for part in answer["Content-Security-Policy"].split(";")]
+    assert "script-src 'self'" in policy
     html = answer.content.decode()
     assert all(" src=" in part.split(">")[0] for part in html.split("<script")[1:])

@@ -85,7 +85,9 @@ def test_no_descriptor_of_the_supervisor_is_inherited(bench: Bench) -> None:
 def test_the_job_can_be_interrupted_as_if_from_a_terminal(bench: Bench) -> None:
     job = binding("grep SigIgn /proc/self/status")
     bench.run(job)
-    assert int(bench.output(job).split()[1], 16) == 0
+    # signals 32 and 33 are the C library's own: nobody can set them, and some callers ignore them
+    ignored = int(bench.output(job).split()[1], 16) & ~(0b11 << 31)
+    assert ignored == 0
 
 
 def test_each_replica_knows_which_one_it_is(bench: Bench) -> None:
