@@ -20,7 +20,8 @@ class Process:
     Attributes:
         pid, parent, group: ids; `group` is the process group.
         state: R, S, D, T, Z, ...
-        cpu_ticks: user and system time, in clock ticks.
+        cpu_ticks: user and system time, its own and that of children it took note of the end of,
+            in clock ticks.
         start_ticks: start since boot, in clock ticks; with pid it names one process.
         rss_bytes: resident memory, shared pages counted in full.
     """
@@ -57,7 +58,7 @@ def read_process(pid: int) -> Process | None:
         parent=int(fields[1]),
         group=int(fields[2]),
         state=fields[0].decode(),
-        cpu_ticks=int(fields[11]) + int(fields[12]),
+        cpu_ticks=sum(map(int, fields[11:15])),
         start_ticks=int(fields[19]),
         rss_bytes=int(fields[21]) * PAGE_BYTES,
     )

@@ -22,7 +22,7 @@ from scheduler.execute.local.cores import choose_cores, keep_to_cores
 from scheduler.execute.local.output import Output
 from scheduler.execute.local.spec import EVICT, OUTPUT, STATUS, Spec, read_spec
 from scheduler.execute.local.status import Status, Verdict, exit_code_of, verdict_of_exit
-from scheduler.execute.local.usage import Meter, resident_mib
+from scheduler.execute.local.usage import Meter, ended_children_s, resident_mib
 from scheduler.execute.records import CorruptRecordError, read_record, write_record
 
 TICK_S = 0.25
@@ -57,7 +57,7 @@ class Supervisor:
         self._told_to_stop = False
         self._unsaved = False
         self._published_s = float("-inf")
-        self._meter = Meter(now_s=time.monotonic())
+        self._meter = Meter(now_s=time.monotonic(), ended_s=ended_children_s())
         many = len(spec.binding.replicas) > 1
         self._output = Output(folder / OUTPUT, cap_bytes=spec.log_cap_bytes, prefixed=many)
 
@@ -170,7 +170,7 @@ class Supervisor:
                     time.sleep(0.005)
 
     def _measure(self, below: list[procfs.Process], now_s: float) -> None:
-        self._meter.update(below, now_s=now_s)
+        self._meter.update(below, now_s=now_s, ended_s=ended_children_s())
         limit_mib = self._spec.binding.memory_mib * len(self._spec.binding.replicas)
         used_mib = resident_mib(below, limit_mib=limit_mib)
         self._status.cpu_frac = self._meter.cpu_frac

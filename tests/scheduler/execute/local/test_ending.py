@@ -206,6 +206,14 @@ def test_usage_is_told_while_a_job_runs(bench: Bench) -> None:
     assert bench.finished(job).memory_mib is None
 
 
+def test_children_too_short_to_be_seen_are_counted(bench: Bench) -> None:
+    job = binding("while :; do for n in 1 2 3 4 5 6 7 8; do true | cat; done; done")
+    bench.executor.bind(job)
+    bench.until(lambda: (bench.observed(job).cpu_frac or 0) > 0.2)
+    bench.executor.evict(job.uid, 1, grace_s=0.0, reason="user")
+    bench.finished(job)
+
+
 def test_cores_are_limited_to_what_was_asked_for(bench: Bench) -> None:
     one = binding("nproc", cpu_milli=500, env={"OMP_NUM_THREADS": ""})
     bench.run(one)

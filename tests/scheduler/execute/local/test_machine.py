@@ -64,6 +64,14 @@ def test_busy_cores_are_what_processes_spent_since_the_last_look() -> None:
     assert meter.cpu_frac == pytest.approx(2.0 * (1 - 2.718281828**-0.5))
 
 
+def test_what_ended_children_spent_counts_though_nobody_saw_them_run() -> None:
+    """One second of CPU by children that came and went within two: half a core."""
+    meter = Meter(now_s=100.0, ended_s=3.0)
+    shell = procfs.Process(7, 1, 7, "S", procfs.TICKS_PER_S // 2, 55, 0)
+    meter.update([shell], now_s=102.0, ended_s=3.5)
+    assert meter.cpu_frac == pytest.approx(0.5)
+
+
 def test_memory_is_the_sum_of_resident_sizes() -> None:
     found = [
         procfs.Process(7, 1, 7, "R", 0, 55, 3 << 20),
