@@ -12,8 +12,8 @@ MIB = 1024 * 1024
 class Meter:
     """Cores busy, smoothed over a few seconds, from all that an attempt has ever spent.
 
-    What has been spent only grows: a process that ends leaves its time to the parent that takes note
-    of it, in the end to the supervisor. So children too short to be seen are counted all the same.
+    What has been spent only grows: a process that ends leaves its time to the parent that takes
+    note of it, in the end to the supervisor. So children too short to be seen are counted as well.
     """
 
     def __init__(self, *, now_s: float, ended_s: float = 0.0) -> None:
