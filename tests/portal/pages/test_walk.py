@@ -86,3 +86,12 @@ def test_whoever_was_deactivated_is_signed_out(world: World, ada: Client, name: 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_page_fails_for_the_platforms_admin(world: World, root: Client, name: str) -> None:
     assert root.get(path_of(world, name)).status_code in {200, 302, 405, 404}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_changed_by_a_form_of_another_site(world: World, name: str) -> None:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(world.root)
+    for headers in ({}, {"HX-Request": "true"}):
+        answer = browser.post(path_of(world, name), headers=headers)
+        assert answer.status_code in {403, 405}
