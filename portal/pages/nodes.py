@@ -7,7 +7,6 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -32,6 +31,11 @@ TITLES = {
     "cordon": gettext_lazy("Cordon"),
     "drain": gettext_lazy("Drain"),
     "uncordon": gettext_lazy("Open again"),
+}
+DONE = {
+    "cordon": gettext_lazy("%(node)s takes nothing new."),
+    "drain": gettext_lazy("%(node)s takes nothing new; what runs there goes back to the queue."),
+    "uncordon": gettext_lazy("%(node)s takes jobs again."),
 }
 OFFERED: dict[str, tuple[str, ...]] = {
     Scheduling.OPEN: ("cordon", "drain"),
@@ -75,7 +79,7 @@ def node_act(request: SignedInRequest, slug: str, name: str, action: str) -> Htt
                 reason=form.cleaned_data["reason"],
                 now=clock.now(),
             )
-        messages.success(request, _("%(node)s: done.") % {"node": node.name})
+        messages.success(request, DONE[action] % {"node": node.name})
         return redirect(f"{reverse('pages:admin-nodes')}?cluster={cluster.slug}")
     context = {
         "cluster": cluster,

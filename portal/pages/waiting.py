@@ -155,6 +155,7 @@ _NAMES = {
     "cpu_milli": lambda: _("CPU"),
     "memory_mib": lambda: _("memory"),
     "devices": lambda: _("devices"),
+    "free.devices": lambda: _("whole devices"),
     "free.gpu_milli": lambda: _("devices in sum"),
     "gpu_milli": lambda: _("part of each device"),
     "gpu_memory_mib": lambda: _("device memory"),
