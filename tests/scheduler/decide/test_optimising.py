@@ -39,7 +39,7 @@ def test_the_envelope_lies_on_or_above_the_logarithm_and_within_the_bound() -> N
     lines = tangents(0.01, 1.0, RATIO)
     x = np.linspace(0.01, 1.0, 5001)
     envelope = np.min([line.slope * x + line.intercept for line in lines], axis=0)
-    gap = envelope - np.log(x)
+    gap: np.ndarray[tuple[int], np.dtype[np.float64]] = envelope - np.log(x)
     assert gap.min() > -1e-12
     assert gap.max() == pytest.approx(0.002441, abs=3e-5)
 

@@ -142,7 +142,7 @@ def _add_capacity(model: Model, groups: NodeGroups) -> None:
 
 
 def _sum(terms: Iterable[tuple[float, Any]]) -> Any:
-    return pulp.LpAffineExpression([(variable, float(factor)) for factor, variable in terms])
+    return pulp.lpSum(float(factor) * variable for factor, variable in terms)
 
 
 def _add_quota(model: Model, session: Session, flavor: str, tree: FlavorTree) -> None:

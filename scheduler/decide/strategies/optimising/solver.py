@@ -60,12 +60,22 @@ def solve(model: Model, *, limit_s: float, seed: int) -> Solution:
     info = engine.getInfo()
     if info.primal_solution_status != FEASIBLE_POINT:
         return Solution("timeout")
-    bound = -float(info.mip_dual_bound)  # PuLP hands HiGHS a minimisation
+    bound = _bound(engine, float(info.mip_dual_bound))
     return _read(model, optimal=optimal, bound=bound if math.isfinite(bound) else None)
 
 
 FEASIBLE_POINT = 2
 """HiGHS' kSolutionStatusFeasible."""
+
+
+def _bound(engine: Any, dual_bound: float) -> float:
+    """Return the bound of the maximisation, without its constant.
+
+    PuLP 3 hands HiGHS the minimisation of the negative and keeps the constant; PuLP 4 hands it all.
+    """
+    program = engine.getLp()
+    sign = 1.0 if "Maximize" in str(program.sense_) else -1.0
+    return sign * (dual_bound - float(program.offset_))
 
 
 def _read(model: Model, *, optimal: bool, bound: float | None) -> Solution:
