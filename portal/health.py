@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 
 from portal.celery import WORKER_BEAT_KEY
 from scheduler.loop import beat_key
-from scheduler.models import SchedulingPolicy
+from scheduler.selectors.policies import policy_budgets
 from telemetry.selectors import cluster_list
 
 logger = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ def _cycle_limits(report: dict[str, Any]) -> dict[str, float]:
     """Return cluster -> seconds that its last cycle may be ago, and so ask the database."""
     try:
         slugs = list(cluster_list(enabled=True).values_list("slug", flat=True))
-        budgets = dict(SchedulingPolicy.objects.values_list("cluster__slug", "budget_s"))
+        budgets = policy_budgets()
     except DatabaseError as exc:
         connection.close()
         logger.warning("readyz database error=%s", exc)

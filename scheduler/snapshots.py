@@ -30,7 +30,8 @@ from scheduler.core.snapshot import (
 from scheduler.decide.cycle import RULES
 from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.decide.validate import MOST_WEIGHT
-from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold, SchedulingPolicy
+from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
+from scheduler.selectors.policies import policy_get
 from scheduler.services.plans import FleetKeys
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
@@ -82,7 +83,7 @@ WeightsT = TypeVar("WeightsT", PriorityWeights, ObjectiveWeights)
 
 def policy_of(cluster: Cluster) -> Policy:
     """Return how decisions are made on a cluster."""
-    row = SchedulingPolicy.objects.filter(cluster=cluster).first() or SchedulingPolicy()
+    row = policy_get(cluster=cluster)
     weights = row.weights if isinstance(row.weights, dict) else {}
     known = row.strategy in STRATEGIES
     if not known:

@@ -101,6 +101,14 @@ def tenants_submittable(*, viewer: Viewer) -> TenantQuerySet:
     return rows
 
 
+def roles_of(*, viewer: Viewer) -> frozenset[str]:
+    """Return the roles that the viewer has in any tenant."""
+    if not viewer.is_authenticated:
+        return frozenset()
+    rows = Membership.objects.filter(user_id=int(viewer.pk))
+    return frozenset(rows.values_list("role", flat=True))
+
+
 def membership_list(*, viewer: Viewer, tenant: Tenant) -> QuerySet[Membership]:
     """Return who has a role in this very tenant; nobody where the viewer does not see it."""
     return (

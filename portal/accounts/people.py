@@ -14,18 +14,18 @@ from tenants.errors import InvalidValueError, NotAllowedError
 PASSWORD_BYTES = 12
 
 
-def person_get(*, username: str) -> User:
-    """Return the person of that name.
+def person_get(*, username: object, field: str = "username") -> User:
+    """Return the person of that name; a refusal names the field that was asked for.
 
     Raises:
         InvalidValueError: there is no such active account.
     """
     users = get_user_model()
     found = None
-    if "\x00" not in username:
+    if isinstance(username, str) and "\x00" not in username:
         found = users.objects.filter(username=username, is_active=True).first()
     if found is None:
-        raise InvalidValueError.of("username", _("There is no such person; write a user name."))
+        raise InvalidValueError.of(field, _("There is no such person; write a user name."))
     return found
 
 

@@ -12,8 +12,8 @@ from tenants.errors import InvalidValueError
 LONGEST_DAYS = 3650
 
 
-def token_create(*, user: AbstractUser, days: int) -> str:
-    """Return a new token, the only time that it is known.
+def token_create(*, user: AbstractUser, days: int) -> tuple[AuthToken, str]:
+    """Return the row of a new token, and the token itself, the only time that it is known.
 
     Raises:
         InvalidValueError: it would live less than a day or more than ten years.
@@ -24,13 +24,13 @@ def token_create(*, user: AbstractUser, days: int) -> str:
             _("%(days)d is not a number of days from 1 to %(most)d.")
             % {"days": days, "most": LONGEST_DAYS},
         )
-    _kept, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
-    return str(token)
+    kept, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
+    return kept, str(token)
 
 
 def token_list(*, user: AbstractUser) -> QuerySet[AuthToken]:
     """Return the person's own tokens, newest first."""
-    rows: QuerySet[AuthToken] = AuthToken.objects.filter(user=user).order_by("-created")
+    rows: QuerySet[AuthToken] = AuthToken.objects.filter(user=user).order_by("-created", "digest")
     return rows
 
 

@@ -8,7 +8,7 @@ from channels.db import database_sync_to_async
 
 from portal.live.deltas import Rows
 from scheduler.selectors.fleet import fleet_rows
-from telemetry.models import Cluster
+from telemetry.selectors import cluster_get
 
 LEAST_APART_S = 1.0
 
@@ -51,4 +51,4 @@ def shared_fleet(slug: str) -> Shared:
 
 
 def _read_fleet(slug: str) -> Rows:
-    return fleet_rows(Cluster.objects.get(slug=slug))
+    return fleet_rows(cluster_get(slug=slug))

@@ -1,10 +1,8 @@
 """Who changed tenants, members, quotas and policies, when, from what to what."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from auditlog.models import LogEntry
-from django.contrib.auth import get_user_model
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -12,13 +10,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from portal.accounts.audit import audit_list
+from portal.accounts.audit import Names, audit_list, names_of
 from portal.flavor_names import flavor_label
 from portal.pages.amounts import devices_text
 from portal.pages.audit_words import FIELDS, KINDS, VALUES, spoken
 from portal.pages.signed_in import SignedInRequest, require_platform_admin
-from telemetry.models import Cluster
-from tenants.models import Tenant
 
 ROWS_A_PAGE = 50
 VERBS = {
@@ -28,13 +24,6 @@ VERBS = {
     LogEntry.Action.ACCESS: gettext_lazy("looked at"),
 }
 
-Names: TypeAlias = Mapping[str, Mapping[str, str]]
-RELATIONS: dict[str, Any] = {
-    "tenant": Tenant,
-    "parent": Tenant,
-    "user": get_user_model(),
-    "cluster": Cluster,
-}
 UNSAID = frozenset({"id", "created_at"})
 NOTHING = frozenset({"", "None", "{}"})
 AMOUNTS = frozenset({"nominal", "borrowing_limit", "lending_limit"})
@@ -68,20 +57,6 @@ def _row(entry: LogEntry, names: Names) -> dict[str, Any]:
 def _name(kind: str, text: str) -> str:
     """Return what an object is called; the amount in a quota's name is a change, not a name."""
     return text.rpartition(" ")[0] or text if kind == "quota" else text
-
-
-def names_of(entries: Iterable[LogEntry]) -> Names:
-    """Return field -> key -> name of every tenant, person and cluster that the rows refer to."""
-    found: dict[str, set[int]] = {field: set() for field in RELATIONS}
-    for entry in entries:
-        for field, pair in (entry.changes or {}).items():
-            if field in found and isinstance(pair, (list, tuple)):
-                found[field] |= {int(key) for key in pair if str(key).isdecimal()}
-    return {
-        field: {str(row.pk): str(row) for row in RELATIONS[field].objects.filter(pk__in=keys)}
-        for field, keys in found.items()
-        if keys
-    }
 
 
 def changes_of(changes: dict[str, Any], names: Names) -> list[tuple[str, str, str]]:

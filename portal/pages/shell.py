@@ -16,7 +16,6 @@ from telemetry.selectors import fleet as telemetry
 from tenants import policies
 from tenants import selectors as tenancy
 from tenants.choices import Role
-from tenants.models import Membership
 
 _RELEASE = re.compile(r"^## \[?([0-9][^\]\s]*)", re.MULTILINE)
 
@@ -44,8 +43,7 @@ class Shell:
             return _("Administrator")
         if isinstance(self._viewer, AnonymousUser):
             return ""
-        rows = Membership.objects.filter(user=self._viewer)
-        roles = set(rows.values_list("role", flat=True))
+        roles = tenancy.roles_of(viewer=self._viewer)
         return next((str(role.label).capitalize() for role in Role if role in roles), "")
 
     @cached_property

@@ -20,7 +20,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
     form = TokenForm(request.POST if request.method == "POST" else None)
     made = ""
     if request.method == "POST" and form.is_valid():
-        made = token_create(user=request.user, days=form.cleaned_data["days"])
+        _kept, made = token_create(user=request.user, days=form.cleaned_data["days"])
         form = TokenForm()
     context = {
         "form": form,

@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
 from portal.api.v1.schema import refusals
 from scheduler.models import SchedulingPolicy
+from scheduler.selectors.policies import policy_get
 from scheduler.services.policy import policy_update
 from telemetry import selectors
 from telemetry.choices import ClusterKind
@@ -74,8 +75,7 @@ class ClusterPolicy(APIView):
     def get(self, request: Request, slug: str) -> Response:  # noqa: ARG002
         """Return the policy."""
         cluster = selectors.cluster_get(slug=slug)
-        row = SchedulingPolicy.objects.filter(cluster=cluster).first()
-        return Response(PolicySerializer(row or SchedulingPolicy(cluster=cluster)).data)
+        return Response(PolicySerializer(policy_get(cluster=cluster)).data)
 
     @extend_schema(
         request=PolicySerializer, responses={200: PolicySerializer, **refusals(400, 403, 404)}

@@ -1,25 +1,24 @@
 """Who asks, and their API tokens."""
 
-from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
+from django.http import Http404
 from django.utils.translation import gettext as _
 from drf_spectacular.utils import extend_schema
-from knox.models import AuthToken
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.accounts.tokens import LONGEST_DAYS, token_create, token_list, token_revoke
 from portal.api.v1.permissions import given, viewer
 from portal.api.v1.schema import refusals
 from portal.api.v1.throttles import TokenThrottle
 from tenants.errors import InvalidValueError, NotAllowedError
 
-DAYS_MOST = 3650
 KEY_LENGTH = 15
 
 
@@ -47,7 +46,7 @@ class NewTokenSerializer(TokenSerializer):
 class TokenInputSerializer(serializers.Serializer[Any]):
     """How long it is to live."""
 
-    days = serializers.IntegerField(required=False, min_value=1, max_value=DAYS_MOST)
+    days = serializers.IntegerField(required=False, min_value=1, max_value=LONGEST_DAYS)
 
 
 class Me(APIView):
@@ -67,10 +66,7 @@ class TokenList(generics.ListAPIView[Any]):
     throttle_classes = [TokenThrottle]
 
     def get_queryset(self) -> QuerySet[Any]:
-        rows: QuerySet[Any] = AuthToken.objects.none()
-        if self.request.user.is_authenticated:
-            rows = AuthToken.objects.filter(user=self.request.user).order_by("-created", "digest")
-        return rows
+        return token_list(user=viewer(self.request))
 
     @extend_schema(
         request=TokenInputSerializer,
@@ -81,11 +77,11 @@ class TokenList(generics.ListAPIView[Any]):
         if request.auth is not None:
             raise NotAllowedError(_("Sign in with a browser to make tokens."))
         days = given(request, ("days",)).get("days", settings.TOKEN_DAYS)
-        if type(days) is not int or not 1 <= days <= DAYS_MOST:
+        if type(days) is not int:
             raise InvalidValueError.of(
-                "days", _("Write a whole number from 1 to %(most)s.") % {"most": DAYS_MOST}
+                "days", _("Write a whole number from 1 to %(most)s.") % {"most": LONGEST_DAYS}
             )
-        kept, token = AuthToken.objects.create(viewer(request), expiry=timedelta(days=days))
+        kept, token = token_create(user=viewer(request), days=days)
         return Response({**TokenSerializer(kept).data, "token": token}, status=201)
 
 
@@ -95,5 +91,6 @@ class TokenDetail(APIView):
     @extend_schema(responses={204: None, **refusals(404)})
     def delete(self, request: Request, key: str) -> Response:
         """Revoke it; requests with it are refused from now on."""
-        AuthToken.objects.get(user=viewer(request), token_key=key).delete()
+        if not token_revoke(user=viewer(request), key=key):
+            raise Http404
         return Response(status=204)

@@ -3,8 +3,6 @@
 from typing import Any
 
 import django_filters
-from django.contrib.auth import get_user_model
-from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
@@ -14,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from portal.accounts.people import person_get
 from portal.api.v1.permissions import given, viewer
 from portal.api.v1.schema import refusals
 from tenants import selectors, services
@@ -168,7 +167,7 @@ class MemberList(generics.ListAPIView[Membership]):
         row = services.membership_set(
             actor=viewer(request),
             tenant=tenant,
-            user=_person(data.get("user")),
+            user=person_get(username=data.get("user"), field="user"),
             role=data.get("role", ""),
         )
         return Response(MemberSerializer(row).data)
@@ -217,11 +216,3 @@ def visible_tenant(request: Request, slug: object, *, field: str = "tenant") -> 
     raise InvalidValueError.of(
         field, _("There is no such tenant; GET /api/v1/tenants/ lists those that you see.")
     )
-
-
-def _person(name: object) -> User:
-    users = get_user_model().objects
-    found = users.filter(username=name, is_active=True).first() if isinstance(name, str) else None
-    if found is None:
-        raise InvalidValueError.of("user", _("There is no such person; write a user name."))
-    return found

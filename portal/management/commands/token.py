@@ -42,4 +42,5 @@ class Command(BaseCommand):
             ) from wrong
         if not user.is_active:
             raise CommandError(f"The user {options['user']!r} is not active: activate it first.")
-        self.stdout.write(token_create(user=user, days=options["days"]))
+        _kept, token = token_create(user=user, days=options["days"])
+        self.stdout.write(token)
