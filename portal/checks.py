@@ -1,7 +1,9 @@
 """Settings that can't work are refused at start, each with its value and remedy."""
 
+import pwd
 from collections.abc import Sequence
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
@@ -28,4 +30,30 @@ def settings_make_sense(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
             wrong.append(
                 Error(f"{variable}={value} must be more than 0.", id=f"kilter.{name.lower()}")
             )
+    return wrong
+
+
+@register()
+def names_exist(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
+    """Check that the time zone and the user of local jobs are known to this machine."""
+    del app_configs, kwargs
+    wrong: list[CheckMessage] = []
+    zone, user = settings.DISPLAY_TIME_ZONE, settings.LOCAL_RUN_AS
+    try:
+        ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        wrong.append(
+            Error(
+                f"KILTER_TIME_ZONE={zone} is no time zone; write one such as Europe/Berlin or UTC.",
+                id="kilter.time_zone",
+            )
+        )
+    if user and user not in {entry.pw_name for entry in pwd.getpwall()}:
+        wrong.append(
+            Error(
+                f"KILTER_LOCAL_RUN_AS={user} is no user of this machine; "
+                "create it, or unset the variable.",
+                id="kilter.local_run_as",
+            )
+        )
     return wrong
