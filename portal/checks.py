@@ -39,16 +39,14 @@ def names_exist(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
     del app_configs, kwargs
     wrong: list[CheckMessage] = []
     zone, user = settings.DISPLAY_TIME_ZONE, settings.LOCAL_RUN_AS
-    try:
-        ZoneInfo(zone)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
+    if not _is_zone(zone):
         wrong.append(
             Error(
                 f"KILTER_TIME_ZONE={zone} is no time zone; write one such as Europe/Berlin or UTC.",
                 id="kilter.time_zone",
             )
         )
-    if user and user not in {entry.pw_name for entry in pwd.getpwall()}:
+    if user and not _is_user(user):
         wrong.append(
             Error(
                 f"KILTER_LOCAL_RUN_AS={user} is no user of this machine; "
@@ -57,3 +55,21 @@ def names_exist(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckM
             )
         )
     return wrong
+
+
+def _is_zone(name: str) -> bool:
+    if name == "UTC":  # also where the machine has no table of zones
+        return True
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return False
+    return True
+
+
+def _is_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
