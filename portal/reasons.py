@@ -385,6 +385,10 @@ ENDINGS: dict[str, Callable[[], str]] = {
     "cancelled": lambda: _("Somebody cancelled it."),
     "node_lost": lambda: _("Its node disappeared."),
     "start_failed": lambda: _("It could not be started."),
+    "slow_start": lambda: _(
+        "It has not begun yet though its executor took it: the disk of the data folder may be "
+        "full, or the machine overloaded. It begins by itself as soon as it can."
+    ),
     "supervisor_lost": lambda: _("What watched over it disappeared; how it ended is not known."),
     "record_lost": lambda: _("Its executor no longer knows it; how it ended is not known."),
     "drain": lambda: _("Its node is being emptied; it went back to the queue."),

@@ -31,6 +31,9 @@ from tenants.errors import ConflictError
 
 logger = logging.getLogger(__name__)
 
+SLOW_AFTER = timedelta(seconds=30)
+"""An attempt that an executor has for so long without beginning it is worth a word."""
+
 LOST_AFTER = timedelta(seconds=15)
 """An attempt that an executor took and then does not list at all for so long has vanished."""
 
@@ -120,6 +123,9 @@ def _follow(placement: Placement, seen: Observation | None, now: datetime) -> bo
     if seen.phase in FINISHED:
         attempts.attempt_ended(placement=placement, seen=seen, now=now)
         return True
+    bound = _intent(placement, Verb.BIND)
+    if seen.phase == Phase.STARTING and bound is not None and _done_since(bound, SLOW_AFTER, now):
+        attempts.attempt_slow(placement=placement, now=now)
     evict = _intent(placement, Verb.EVICT)
     if evict is not None and _done_since(evict, ASK_AGAIN_AFTER, now):
         attempts.intent_repeat(intent=evict)

@@ -12,7 +12,7 @@ from scheduler.execute.base import Observation, Phase
 from scheduler.models import HEAVY, Intent, Job, Placement
 from scheduler.services.holds import placement_release
 from scheduler.services.stored import stored_integer, stored_text, stored_time
-from scheduler.services.transitions import job_move, jobs_move
+from scheduler.services.transitions import job_move, job_note, jobs_move
 
 ERROR_LIMIT = 2000
 
@@ -66,6 +66,15 @@ def attempts_running(
         Placement.objects.bulk_update([p for p, _ in moved], ["started_at"])
         Job.objects.bulk_update([jobs[p.job_id, p.attempt] for p, _ in moved], ["started_at"])
     return {placement.pk for placement, _ in moved}
+
+
+def attempt_slow(*, placement: Placement, now: datetime) -> None:
+    """Note, once an attempt, that its executor took it but it does not begin."""
+    told = placement.job.events.filter(kind="slow_start", at__gte=placement.created_at)
+    if not told.exists():
+        job_note(
+            job=placement.job, kind="slow_start", actor="executor", now=now, reason="slow_start"
+        )
 
 
 def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> None:

@@ -173,6 +173,19 @@ def test_draining_a_node_moves_its_jobs_and_takes_no_new_ones(world: World) -> N
     assert job.pending["code"] == "nodes_unavailable"
 
 
+def test_an_attempt_that_does_not_begin_says_so_once(world: World) -> None:
+    job = world.submit()
+    world.cycle()
+    world.cycle(after_s=29)
+    assert not job.events.filter(kind="slow_start").exists()
+    world.cycle(after_s=2)
+    world.cycle(after_s=60)
+    assert job.events.filter(kind="slow_start").count() == 1
+    world.says(job, Phase.RUNNING)
+    world.cycle()
+    assert world.state(job) == "running"
+
+
 def test_an_attempt_that_the_executor_forgot_is_failed_honestly_after_a_while(
     world: World,
 ) -> None:
