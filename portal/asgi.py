@@ -13,12 +13,14 @@ from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E40
 
 from portal.api.limits import BodyLimit  # noqa: E402
 from portal.live.routing import websocket_urlpatterns  # noqa: E402
+from portal.live.tokens import TokenDoor  # noqa: E402
 
+watched = URLRouter(websocket_urlpatterns)
 application = ProtocolTypeRouter(
     {
         "http": BodyLimit(http),
-        "websocket": AllowedHostsOriginValidator(
-            AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+        "websocket": TokenDoor(
+            AllowedHostsOriginValidator(AuthMiddlewareStack(watched)), scripts=watched
         ),
     }
 )

@@ -10,6 +10,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser, User
 
+from portal.live.tokens import user_of_token
 from scheduler.models import Job
 from scheduler.selectors.jobs import job_get
 from telemetry.models import Cluster
@@ -32,11 +33,14 @@ class Sight:
 
 
 async def sight_of(scope: dict[str, Any]) -> Sight | None:
-    """Return what the owner of a session may see now; None where nobody is signed in any more.
+    """Return what the owner of a session or token may see now; None where it is nobody any more.
 
-    Reads the session and the person anew: a session that was ended, a password that was changed and
-    a person who was deactivated see nothing more.
+    Reads session, token and person anew: a session that was ended, a token that was revoked, a
+    password that was changed and a person who was deactivated see nothing more.
     """
+    if "token" in scope:
+        owner = await database_sync_to_async(user_of_token)(scope["token"])
+        return None if owner is None else await database_sync_to_async(_sight)(owner)
     session = scope.get("session")
     key = getattr(session, "session_key", None)
     if not key:

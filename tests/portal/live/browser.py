@@ -26,8 +26,16 @@ class Page:
     """One open page."""
 
     def __init__(
-        self, path: str, cookie: bytes = b"", *, origin: bytes = b"http://localhost"
+        self,
+        path: str,
+        cookie: bytes = b"",
+        *,
+        origin: bytes | None = b"http://localhost",
+        token: bytes | None = None,
     ) -> None:
+        headers = [(b"host", b"localhost"), (b"cookie", cookie)]
+        headers += [(b"origin", origin)] if origin is not None else []
+        headers += [(b"authorization", b"Token " + token)] if token is not None else []
         self.socket = ApplicationCommunicator(
             application,
             {
@@ -35,7 +43,7 @@ class Page:
                 "path": path,
                 "query_string": b"",
                 "subprotocols": [],
-                "headers": [(b"host", b"localhost"), (b"origin", origin), (b"cookie", cookie)],
+                "headers": headers,
             },
         )
         self.state: dict[str, Any] = {}

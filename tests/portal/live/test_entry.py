@@ -6,6 +6,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
+from portal.accounts.tokens import token_create, token_revoke
 from tests import factories
 from tests.portal.live.browser import Page, cookie_of, fleet, of_job
 from tests.portal.world import World
@@ -65,3 +66,44 @@ def test_another_teams_job_is_as_unknown_as_one_that_does_not_exist(world: World
 @pytest.mark.parametrize("path", ["/ws/fleet/nowhere/", "/ws/jobs/x/", "/ws/", "/other"])
 def test_an_unknown_page_is_not_found(world: World, path: str) -> None:
     assert knock(path, cookie_of(world.ada)) == (False, 4404)
+
+
+def knock_with(token: bytes, origin: bytes | None = None, path: str = fleet()) -> tuple[bool, int]:
+    async def scene() -> tuple[bool, int]:
+        page = Page(path, origin=origin, token=token)
+        let_in, code = await page.open()
+        if let_in:
+            assert (await page.hear())["type"] == "snapshot"
+            await page.close()
+        return let_in, code or 0
+
+    return async_to_sync(scene)()
+
+
+def test_a_script_gets_in_with_its_token_and_needs_no_origin(world: World) -> None:
+    _row, token = token_create(user=world.ada, days=1)
+    assert knock_with(token.encode()) == (True, 0)
+    assert knock_with(token.encode(), b"http://localhost") == (True, 0)
+
+
+def test_a_token_opens_nothing_for_a_foreign_origin(world: World) -> None:
+    _row, token = token_create(user=world.ada, days=1)
+    assert not knock_with(token.encode(), b"https://evil.example")[0]
+
+
+@pytest.mark.parametrize("token", [b"", b"x" * 64, b"\xff\x00", b"a b"])
+def test_an_invented_token_gets_nothing(world: World, token: bytes) -> None:
+    del world
+    assert knock_with(token) == (False, 4401)
+
+
+def test_a_revoked_token_gets_nothing(world: World) -> None:
+    row, token = token_create(user=world.ada, days=1)
+    token_revoke(user=world.ada, key=row.token_key)
+    assert knock_with(token.encode()) == (False, 4401)
+
+
+def test_a_token_shows_no_more_than_its_owner_may_see(world: World) -> None:
+    _row, token = token_create(user=world.ada, days=1)
+    job = factories.job(world.language, world.eve, world.cluster)
+    assert knock_with(token.encode(), path=of_job(job.pk)) == (False, 4404)
