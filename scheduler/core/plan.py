@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from scheduler.core.reasons import Pending
 from scheduler.core.snapshot import ReplicaPlacement
@@ -24,6 +25,48 @@ class Start:
     flavor: str
     score: float = 0.0
     priority_parts: Mapping[str, float] = field(default_factory=dict)
+
+
+class EvictionCause(StrEnum):
+    """Why a job is evicted for another."""
+
+    PREEMPTED = "preempted"
+    """By a job of higher priority."""
+    RECLAIMED = "reclaimed"
+    """By a tenant that claims its quota back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Evict one running job, whole, so that another may start; it goes back to the queue.
+
+    Attributes:
+        uid: the job that is evicted.
+        beneficiary: the pending job that room is made for.
+        cause: by which law.
+        evidence: the numbers behind the choice, JSON-serialisable: work lost, shares.
+    """
+
+    uid: str
+    beneficiary: str
+    cause: EvictionCause
+    evidence: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """Let a running elastic job go on with other replicas, from its last checkpoint.
+
+    Attributes:
+        uid: the job.
+        replicas: all that it holds afterwards, replicas_min <= count <= replicas_max; those that
+            it keeps are those that it has.
+        beneficiary: the pending job that it shrinks for; "" where it grows into idle capacity.
+    """
+
+    uid: str
+    replicas: tuple[ReplicaPlacement, ...]
+    beneficiary: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +117,8 @@ class SolverReport:
 class Plan:
     """The answer of one cycle.
 
-    Every job of `Snapshot.pending` is in exactly one of `starts` and `pending`.
+    Every job of `Snapshot.pending` is in exactly one of `starts` and `pending`; no running job is
+    in both `preempts` and `resizes`.
     """
 
     cluster: str
@@ -83,3 +127,5 @@ class Plan:
     pending: tuple[Pending, ...]
     fair_shares: tuple[FairShareRow, ...]
     solver: SolverReport
+    preempts: tuple[Preempt, ...] = ()
+    resizes: tuple[Resize, ...] = ()

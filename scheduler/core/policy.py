@@ -28,6 +28,29 @@ class ObjectiveWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class PreemptionPolicy:
+    """When a running job may be evicted for another, and how often.
+
+    Attributes:
+        by_priority: a job may evict jobs of lower priority within its tenant's reach.
+        by_reclaim: a tenant below its quota may claim it back from those above theirs.
+        delay_s: a job waits this long before anybody is evicted for it.
+        min_runtime_s: nobody is evicted that ran for less since its last start.
+        most_evictions: a job that was evicted so often is left alone.
+        grace_s: between the order to end and the end, for a checkpoint.
+
+    Source: YuniKorn design/preemption.md (laws, delay); KAI preemptMinRuntime, reclaimMinRuntime.
+    """
+
+    by_priority: bool = False
+    by_reclaim: bool = True
+    delay_s: float = 60.0
+    min_runtime_s: float = 600.0
+    most_evictions: int = 3
+    grace_s: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One cluster's policy.
 
@@ -38,6 +61,7 @@ class Policy:
         order: weights of the queue order.
         objective: weights of the optimising strategy.
         seed: of every random choice.
+        preemption: when running jobs may be evicted.
     """
 
     strategy: str = "optimising"
@@ -46,3 +70,4 @@ class Policy:
     order: PriorityWeights = field(default_factory=PriorityWeights)
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     seed: int = 0
+    preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)

@@ -98,6 +98,9 @@ class JobSpec:
         hold: why it may not start whatever is free ("" = it may): on_hold, awaiting_approval, ...
         not_before_s: back-off after a failed start, epoch seconds; 0 = none.
         min_throughput: QoS, least normalised throughput in 0..1 that the user accepts; 0 = any.
+        promised_s: since when room is being made for it by evicting others, epoch seconds; 0 = none
+            is. Jobs with a promise go first, so that what was freed for them is not taken.
+        preempted_count: how often it was evicted for others already.
     """
 
     uid: str
@@ -115,6 +118,8 @@ class JobSpec:
     hold: str = ""
     not_before_s: float = 0.0
     min_throughput: float = 0.0
+    promised_s: float = 0.0
+    preempted_count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +141,21 @@ class ReplicaPlacement:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that holds its placement, starting or running."""
+    """A job that holds its placement, starting or running.
+
+    Attributes:
+        spec: what it asked for.
+        replicas: what it holds.
+        started_s: epoch seconds.
+        checkpointed_s: up to when its work is safe, epoch seconds; None = evicted, it loses all.
+        ending_s: when it will have ended that was told to, epoch seconds; None = it was not told.
+    """
 
     spec: JobSpec
     replicas: tuple[ReplicaPlacement, ...]
     started_s: float
+    checkpointed_s: float | None = None
+    ending_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,12 +183,14 @@ class TenantNode:
         fair_weight: weight in the division of the surplus, >= 0.
         quotas: flavor -> line; a flavor that no tenant of the whole tree names is not limited,
             one that others name and this tenant does not is not this tenant's to use.
+        preemption_fence: jobs below this tenant evict nobody outside its subtree.
     """
 
     slug: str
     parent: str | None
     fair_weight: float
     quotas: Mapping[str, QuotaLine]
+    preemption_fence: bool = False
 
 
 @dataclass(frozen=True, slots=True)
