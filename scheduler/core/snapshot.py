@@ -146,9 +146,11 @@ class RunningJob:
     Attributes:
         spec: what it asked for.
         replicas: what it holds.
-        started_s: epoch seconds.
+        started_s: since when it runs on these replicas, epoch seconds; a resize starts it anew.
         checkpointed_s: up to when its work is safe, epoch seconds; None = evicted, it loses all.
         ending_s: when it will have ended that was told to, epoch seconds; None = it was not told.
+        keeps: those of `replicas` that it goes on with after `ending_s`, where it was told to
+            shrink; () = it ends, or goes on with all.
     """
 
     spec: JobSpec
@@ -156,6 +158,7 @@ class RunningJob:
     started_s: float
     checkpointed_s: float | None = None
     ending_s: float | None = None
+    keeps: tuple[ReplicaPlacement, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
