@@ -1,0 +1,110 @@
+"""One attempt of a job: what it holds, and how far its work has come."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from scheduler.core.snapshot import ReplicaPlacement, RunningJob
+from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.result import End, Span
+
+
+@dataclass(slots=True)
+class Attempt:
+    """A running job.
+
+    Attributes:
+        job: the truth about it.
+        running: what decisions see of it.
+        flavor: of its devices, "" for none.
+        rate: units of work a second.
+        safe: units of work that are done and saved.
+        since_s: from then on the work is done that is not saved; later than now while it starts up.
+        held_s: since when it holds what it holds now.
+        token: events that were planned under another one are void.
+        kept_s: seconds of work since `held_s` that are saved.
+    """
+
+    job: SimJob
+    running: RunningJob
+    flavor: str
+    rate: float
+    safe: float
+    since_s: float
+    held_s: float
+    token: int
+    kept_s: float = 0.0
+
+    @classmethod
+    def begin(
+        cls,
+        job: SimJob,
+        running: RunningJob,
+        flavor: str,
+        *,
+        safe: float,
+        token: int,
+    ) -> "Attempt":
+        """Return an attempt that has just started."""
+        now_s, rate = running.started_s, job.rate(flavor, len(running.replicas))
+        return cls(job, running, flavor, rate, safe, now_s + job.startup_s, now_s, token)
+
+    def end(self) -> tuple[float, End]:
+        """Return when it ends by itself, and how: done, failed or out of time."""
+        left = max(0.0, self.job.work - self.safe)
+        done_s = self.since_s + left / self.rate if self.rate > 0 else math.inf
+        began_s = self.running.started_s
+        failed_s = began_s + self.job.fails_after_s
+        limit_s = began_s + self.running.spec.time_limit_s
+        first = min(done_s, failed_s, limit_s)
+        if first == done_s:
+            return first, End.COMPLETED
+        return first, End.FAILED if first == failed_s else End.TIMED_OUT
+
+    def next_checkpoint_s(self) -> float:
+        """Return when its work is saved next; inf = never."""
+        every_s = self.job.checkpoint_every_s
+        return self.since_s + every_s if every_s else math.inf
+
+    def save(self, now_s: float) -> None:
+        """Save the work that was done until now."""
+        worked_s = now_s - self.since_s
+        if worked_s > 0:
+            self.safe += self.rate * worked_s
+            self.kept_s += worked_s
+            self.since_s = now_s
+            self.running = replace(self.running, checkpointed_s=now_s)
+
+    def lost_s(self, now_s: float) -> float:
+        """Return the seconds of work that are lost if it stops now."""
+        return max(0.0, now_s - self.since_s)
+
+    def resize(
+        self, replicas: Sequence[ReplicaPlacement], flavor: str, *, now_s: float, token: int
+    ) -> None:
+        """Go on from the last checkpoint with other replicas."""
+        self.running = replace(self.running, replicas=tuple(replicas))
+        self.flavor, self.token = flavor, token
+        self.rate = self.job.rate(flavor, len(replicas))
+        self.since_s, self.held_s, self.kept_s = now_s + self.job.startup_s, now_s, 0.0
+
+    def device_milli(self) -> int:
+        """Return the thousandths of devices that it holds."""
+        return self.running.spec.shape.device_milli * len(self.running.replicas)
+
+    def span(self, now_s: float, *, final: bool) -> Span:
+        """Return what it held until now; at the end of a job everything it did is kept."""
+        spec, count = self.running.spec, len(self.running.replicas)
+        kept_s = self.kept_s + (self.lost_s(now_s) if final else 0.0)
+        return Span(
+            spec.uid,
+            spec.tenant,
+            self.flavor,
+            count,
+            spec.shape.cpu_milli * count,
+            spec.shape.device_milli * count,
+            self.held_s,
+            now_s,
+            kept_s,
+            final,
+        )

@@ -1,0 +1,159 @@
+"""Figures of a simulation, worked out from what each job held and when."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.simulate.result import Result, Span
+
+FloatArray: TypeAlias = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A function of time that changes in steps.
+
+    Attributes:
+        at_s: (steps,) epoch seconds, strictly ascending.
+        value: (steps,) from each of these moments on; 0 before the first.
+    """
+
+    at_s: FloatArray
+    value: FloatArray
+
+    def at(self, times: FloatArray) -> FloatArray:
+        """Return (times,) the value at each of some moments."""
+        k = np.searchsorted(self.at_s, times, side="right")
+        return np.concatenate(([0.0], self.value))[k]
+
+    def integral(self, begin_s: float, end_s: float) -> float:
+        """Return the integral over a window, in the value's unit times seconds."""
+        inside = self.at_s[(self.at_s > begin_s) & (self.at_s < end_s)]
+        edges = np.concatenate(([begin_s], inside, [end_s]))
+        return float((self.at(edges[:-1]) * np.diff(edges)).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Device-seconds over a whole simulation; CPUs are left aside.
+
+    Attributes:
+        capacity_device_s: of healthy devices on nodes that may take work.
+        allocated_device_s: held by jobs.
+        utilised_device_s: held while work was done that did not have to be done again.
+        lost_device_s: work that had to be done again.
+        idle_while_waiting_device_s: neither held, while at least one job with devices waited
+            (whether or not it would have fitted).
+    """
+
+    capacity_device_s: float
+    allocated_device_s: float
+    utilised_device_s: float
+    lost_device_s: float
+    idle_while_waiting_device_s: float
+
+
+def totals(result: Result) -> Totals:
+    """Return the sums of a simulation."""
+    held, free = held_devices(result.spans), capacity_devices(result)
+    begin_s, end_s = result.begin_s, result.end_s
+    return Totals(
+        capacity_device_s=free.integral(begin_s, end_s),
+        allocated_device_s=held.integral(begin_s, end_s),
+        utilised_device_s=math.fsum(s.kept_s * s.device_milli / 1000 for s in result.spans),
+        lost_device_s=math.fsum(job.lost_device_s for job in result.jobs),
+        idle_while_waiting_device_s=_idle_while_waiting(result, free, held),
+    )
+
+
+def capacity_devices(result: Result) -> Steps:
+    """Return how many devices may be used, over time."""
+    at_s = np.array([step.at_s for step in result.capacity])
+    value = np.array(
+        [
+            sum(milli for flavor, milli in step.milli.items() if flavor != CPU_FLAVOR) / 1000
+            for step in result.capacity
+        ]
+    )
+    last = np.append(at_s[1:] > at_s[:-1], True)  # of several at one moment the last holds
+    return Steps(at_s[last], value[last])
+
+
+def held_devices(spans: Iterable[Span]) -> Steps:
+    """Return how many devices some spans hold, over time."""
+    held = [(s.start_s, s.end_s, s.device_milli / 1000) for s in spans if s.device_milli]
+    return _steps(
+        [(start_s, count) for start_s, _, count in held]
+        + [(end_s, -count) for _, end_s, count in held]
+    )
+
+
+def waiting_jobs(result: Result) -> Steps:
+    """Return how many jobs with devices wait, over time; jobs that never started count."""
+    with_devices = {span.uid for span in result.spans if span.device_milli}
+    started = {span.uid for span in result.spans}
+    moves = [
+        (job.submitted_s, 1.0)
+        for job in result.jobs
+        if job.uid in with_devices or job.uid not in started
+    ]
+    for span in result.spans:
+        if span.device_milli:
+            moves.append((span.start_s, -1.0))
+            if not span.final:
+                moves.append((span.end_s, 1.0))
+    return _steps(moves)
+
+
+def _idle_while_waiting(result: Result, capacity: Steps, held: Steps) -> float:
+    waiting = waiting_jobs(result)
+    at_s = np.unique(np.concatenate((capacity.at_s, held.at_s, waiting.at_s)))
+    idle = np.maximum(capacity.at(at_s) - held.at(at_s), 0.0) * (waiting.at(at_s) > 0)
+    return Steps(at_s, idle).integral(result.begin_s, result.end_s)
+
+
+def tenant_shares(result: Result, step_s: float) -> tuple[FloatArray, tuple[str, ...], FloatArray]:
+    """Return what each tenant held over time, as means over equal steps.
+
+    Args:
+        result: of a simulation.
+        step_s: seconds of a step, > 0; the last step may reach beyond the end.
+
+    Returns:
+        (steps,) begin of each step, epoch seconds; the tenants, ascending; (steps, tenants) mean
+        number of devices held in the step.
+    """
+    tenants = tuple(sorted({job.tenant for job in result.jobs}))
+    count = max(1, math.ceil((result.end_s - result.begin_s) / step_s))
+    edges = result.begin_s + step_s * np.arange(count + 1, dtype=np.float64)
+    means = np.zeros((count, len(tenants)))
+    for column, tenant in enumerate(tenants):
+        held = held_devices(span for span in result.spans if span.tenant == tenant)
+        means[:, column] = np.diff(_integrals(held, edges)) / step_s
+    return edges[:-1], tenants, means
+
+
+def _integrals(steps: Steps, edges: FloatArray) -> FloatArray:
+    """Return (edges,) the integral from the first step until each edge."""
+    if not len(steps.at_s):
+        return np.zeros(len(edges))
+    passed = np.concatenate(([0.0], np.cumsum(steps.value[:-1] * np.diff(steps.at_s))))
+    k = np.searchsorted(steps.at_s, edges, side="right") - 1
+    inside = passed[k] + steps.value[k] * (edges - steps.at_s[k])
+    return np.where(k >= 0, inside, 0.0)
+
+
+def _steps(moves: Sequence[tuple[float, float]]) -> Steps:
+    """Return the running sum of (moment, change), one step per moment."""
+    if not moves:
+        return Steps(np.zeros(0), np.zeros(0))
+    at_s, change = (np.array(column, dtype=np.float64) for column in zip(*moves, strict=True))
+    moments, where = np.unique(at_s, return_inverse=True)
+    sums = np.bincount(where, weights=change, minlength=len(moments))
+    values = np.round(np.cumsum(sums), 6).astype(np.float64)  # thousandths add up exactly
+    return Steps(moments, values)

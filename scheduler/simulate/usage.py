@@ -1,0 +1,83 @@
+"""The memory of a site, kept as the portal keeps it: decayed usage, and how long jobs really ran.
+
+Both are booked when a placement ends, as the ledger is; what still runs counts by what it holds.
+"""
+
+import bisect
+from collections import deque
+from collections.abc import Mapping
+
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.snapshot import Fleet
+
+HALF_LIFE_S = 7 * 86400.0
+"""Slurm's PriorityDecayHalfLife."""
+
+RATIO_COUNT = 200
+"""So many of the last jobs say how long jobs really run."""
+
+
+class DecayedUsage:
+    """Each tenant's past use as a fraction of capacity over one half-life.
+
+    A placement of m milli-units from a to b counts, at the time t, as the integral of
+    0.5^((t - x) / half-life) over a..b, divided by the integral of full capacity over all the past:
+    m / capacity * (0.5^((t - b) / half-life) - 0.5^((t - a) / half-life)). A tenant's usage is that
+    of its most used flavor.
+
+    Source: Slurm priority_multifactor (decay), KAI time-based fairshare (capacity as the norm).
+    """
+
+    def __init__(self, fleet: Fleet, start: Mapping[str, float], *, now_s: float) -> None:
+        self._capacity = {CPU_FLAVOR: int(fleet.node_cpu_milli.sum())}
+        for i, flavor in enumerate(fleet.flavors):
+            self._capacity[flavor.name] = WHOLE_MILLI * int((fleet.device_flavor == i).sum())
+        self._used = {(tenant, ""): share for tenant, share in start.items()}
+        self._at_s = now_s
+
+    def book(self, tenant: str, flavor: str, milli: int, start_s: float, *, now_s: float) -> None:
+        """Add what a placement held of a flavor from its start until now."""
+        capacity = self._capacity.get(flavor, 0)
+        if capacity and milli:
+            self._decay(now_s)
+            share = milli / capacity * (1.0 - 0.5 ** ((now_s - start_s) / HALF_LIFE_S))
+            self._used[tenant, flavor] = self._used.get((tenant, flavor), 0.0) + share
+
+    def now(self, now_s: float) -> dict[str, float]:
+        """Return tenant -> usage."""
+        self._decay(now_s)
+        usage: dict[str, float] = {}
+        for (tenant, _), share in self._used.items():
+            usage[tenant] = max(usage.get(tenant, 0.0), share)
+        return usage
+
+    def _decay(self, now_s: float) -> None:
+        if now_s > self._at_s:
+            factor = 0.5 ** ((now_s - self._at_s) / HALF_LIFE_S)
+            self._used = {key: share * factor for key, share in self._used.items()}
+            self._at_s = now_s
+
+
+class RuntimeRatios:
+    """Runtimes of the last jobs that ended as parts of their time limits."""
+
+    def __init__(self, start: tuple[float, ...]) -> None:
+        self._last = deque(start)
+        self._ascending = list(start)
+        self._frozen = start
+
+    def add(self, ran_s: float, limit_s: float) -> None:
+        """Note a job that ended."""
+        ratio = min(1.0, ran_s / limit_s)
+        self._last.append(ratio)
+        bisect.insort(self._ascending, ratio)
+        if len(self._last) > RATIO_COUNT:
+            oldest = self._last.popleft()
+            del self._ascending[bisect.bisect_left(self._ascending, oldest)]
+        self._frozen = ()
+
+    def now(self) -> tuple[float, ...]:
+        """Return them, ascending."""
+        if not self._frozen and self._ascending:
+            self._frozen = tuple(self._ascending)
+        return self._frozen

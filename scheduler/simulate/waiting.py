@@ -1,0 +1,53 @@
+"""The jobs that wait, in order of submit time and uid, whenever they came back."""
+
+import bisect
+from dataclasses import replace
+
+from scheduler.core.snapshot import JobSpec
+
+
+class Waiting:
+    """A sorted list that is cheap to freeze; adding and taking cost a search and a shift."""
+
+    def __init__(self) -> None:
+        self._keys: list[tuple[float, str]] = []
+        self._specs: list[JobSpec] = []
+        self._frozen: tuple[JobSpec, ...] | None = ()
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+    def add(self, spec: JobSpec) -> None:
+        """Let a job wait."""
+        key = (spec.submitted_s, spec.uid)
+        at = bisect.bisect_left(self._keys, key)
+        self._keys.insert(at, key)
+        self._specs.insert(at, spec)
+        self._frozen = None
+
+    def take(self, submitted_s: float, uid: str) -> JobSpec:
+        """Take a job out of the queue and return it; KeyError if it does not wait."""
+        at = self._find(submitted_s, uid)
+        del self._keys[at]
+        self._frozen = None
+        return self._specs.pop(at)
+
+    def promise(self, submitted_s: float, uid: str, *, now_s: float) -> None:
+        """Note since when room is being made for a job; KeyError if it does not wait."""
+        at = self._find(submitted_s, uid)
+        if not self._specs[at].promised_s:
+            self._specs[at] = replace(self._specs[at], promised_s=now_s)
+            self._frozen = None
+
+    def _find(self, submitted_s: float, uid: str) -> int:
+        key = (submitted_s, uid)
+        at = bisect.bisect_left(self._keys, key)
+        if at == len(self._keys) or self._keys[at] != key:
+            raise KeyError(uid)
+        return at
+
+    def freeze(self) -> tuple[JobSpec, ...]:
+        """Return the jobs in order."""
+        if self._frozen is None:
+            self._frozen = tuple(self._specs)
+        return self._frozen

@@ -1,0 +1,377 @@
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scheduler.core.errors import InvalidPlanError
+from scheduler.core.plan import EvictionCause, Plan, Preempt, Resize, SolverReport, Start
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import ReplicaPlacement, Snapshot
+from scheduler.simulate.baselines import fifo, priority_only
+from scheduler.simulate.decider import Decider
+from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationError
+from scheduler.simulate.jobs import NodeChange, SimJob
+from scheduler.simulate.metrics import totals
+from scheduler.simulate.result import End, History, Result
+from scheduler.simulate.run import Pace, by_policy, simulate
+from tests.scheduler.simulate.build import site, work
+
+AT_ONCE = Pace(least_s=0.0, wake_s=0.0, grace_s=0.0)
+RULES = by_policy(Policy(strategy="rules"))
+BOTH = pytest.mark.parametrize("decider", [fifo(), RULES], ids=["fifo", "rules"])
+
+
+def of(result: Result, uid: str) -> History:
+    return next(job for job in result.jobs if job.uid == uid)
+
+
+def scripted(script: dict[float, Plan]) -> Decider:
+    """Carry out what is written for a moment, and nothing at other moments."""
+    empty = plan()
+    return lambda _, now_s: script.get(now_s, empty)
+
+
+def plan(
+    starts: Sequence[Start] = (), preempts: Sequence[Preempt] = (), resizes: Sequence[Resize] = ()
+) -> Plan:
+    report = SolverReport("script", "script", "not_needed")
+    return Plan("c", 0.0, tuple(starts), (), (), report, tuple(preempts), tuple(resizes))
+
+
+def start(uid: str, *devices: int, node: int = 0) -> Start:
+    """One replica of one device on each of the devices."""
+    return Start(uid, tuple(place(d, node) for d in devices), "a100")
+
+
+def place(device: int, node: int = 0) -> ReplicaPlacement:
+    return ReplicaPlacement(node, (device,), 1000, 80_000)
+
+
+@BOTH
+def test_second_job_waits_for_the_only_device(decider: Decider) -> None:
+    # a holds the device from 0 to 100; b arrives at 10, starts at 100 and ends at 150
+    jobs = [work("a", 0, 100), work("b", 10, 50)]
+    result = simulate(site(), jobs, decider, pace=AT_ONCE)
+    assert of(result, "a").starts == (0.0,)
+    assert of(result, "a").end_s == 100.0
+    assert of(result, "b").starts == (100.0,)
+    assert of(result, "b").end_s == 150.0
+    assert of(result, "b").wait_s == 90.0
+    assert of(result, "b").completion_s == 140.0
+    assert result.end_s == 150.0
+    assert result.events == 6  # two arrivals, starts and ends
+
+
+@BOTH
+def test_totals_are_those_worked_out_by_hand(decider: Decider) -> None:
+    # two devices over 150 s; a, one device, 0..100; b, two devices, 100..150: 100 + 100 held.
+    # b waits from 10 to 100, and all that time one device is idle
+    jobs = [work("a", 0, 100), work("b", 10, 50, devices=2)]
+    seen = totals(simulate(site(devices=2), jobs, decider, pace=AT_ONCE))
+    assert seen.capacity_device_s == 300.0
+    assert seen.allocated_device_s == 200.0
+    assert seen.utilised_device_s == 200.0
+    assert seen.lost_device_s == 0.0
+    assert seen.idle_while_waiting_device_s == 90.0
+
+
+@BOTH
+def test_job_that_is_not_done_ends_at_its_time_limit(decider: Decider) -> None:
+    result = simulate(site(), [work("a", 0, 100, limit_s=60)], decider, pace=AT_ONCE)
+    assert (of(result, "a").state, of(result, "a").end_s) == (End.TIMED_OUT, 60.0)
+
+
+@BOTH
+def test_job_that_needs_exactly_its_time_limit_completes(decider: Decider) -> None:
+    result = simulate(site(), [work("a", 0, 60, limit_s=60)], decider, pace=AT_ONCE)
+    assert of(result, "a").state is End.COMPLETED
+
+
+@BOTH
+def test_job_fails_when_it_was_to_fail(decider: Decider) -> None:
+    result = simulate(site(), [work("a", 5, 100, fails_after_s=30.0)], decider, pace=AT_ONCE)
+    assert (of(result, "a").state, of(result, "a").end_s) == (End.FAILED, 35.0)
+
+
+@BOTH
+def test_run_time_follows_the_flavor_that_the_job_gets(decider: Decider) -> None:
+    # 100 units at 4 a second are 25 s, and the start-up takes 5 s before
+    jobs = [work("a", 0, 100, throughput={"a100": 4.0, "k80": 1.0}, startup_s=5.0)]
+    assert of(simulate(site(), jobs, decider, pace=AT_ONCE), "a").end_s == 30.0
+
+
+@BOTH
+def test_cycles_keep_their_least_distance(decider: Decider) -> None:
+    # a arrives at 0 and starts; b arrives at 1, but the next cycle runs at 10
+    jobs = [work("a", 0, 100), work("b", 1, 100)]
+    result = simulate(site(devices=2), jobs, decider, pace=Pace(least_s=10.0))
+    assert of(result, "b").starts == (10.0,)
+
+
+def test_expected_start_is_the_one_of_the_first_cycle() -> None:
+    # without ratios the time limits are taken at their word: a may run until 1000
+    jobs = [work("a", 0, 100, limit_s=1000), work("b", 10, 50)]
+    result = simulate(site(), jobs, RULES, pace=AT_ONCE)
+    eta = of(result, "b").eta
+    assert eta is not None
+    assert (eta.given_s, eta.p50_s, eta.p90_s) == (10.0, 1000.0, 1000.0)
+    assert of(result, "a").eta is None
+
+
+def test_preempted_job_loses_what_it_did_since_its_checkpoint() -> None:
+    # v works from 0, saves every 40 s, is told at 100 and leaves at 110: 80 s are safe, 30 lost.
+    # b holds the device 110..160, then v does its last 120 s: it ends at 280
+    victim = work("v", 0, 200, checkpoint_every_s=40.0)
+    script = {
+        0.0: plan([start("v", 0)]),
+        100.0: plan(preempts=[Preempt("v", "b", EvictionCause.PREEMPTED)]),
+        110.0: plan([start("b", 0)]),
+        160.0: plan([start("v", 0)]),
+    }
+    pace = replace(AT_ONCE, grace_s=10.0)
+    result = simulate(site(), [victim, work("b", 100, 50)], scripted(script), pace=pace)
+    seen = of(result, "v")
+    assert (seen.starts, seen.end_s, seen.evictions) == ((0.0, 160.0), 280.0, 1)
+    assert (seen.lost_s, seen.lost_device_s) == (30.0, 30.0)
+    assert [span.kept_s for span in result.spans] == [80.0, 50.0, 120.0]
+    assert of(result, "b").starts == (110.0,)
+
+
+def test_job_that_saves_when_told_loses_only_its_notice() -> None:
+    # told at 100 with 10 s of notice: 100 s are saved, the last 10 are not
+    victim = work("v", 0, 200, saves_when_told=True)
+    script = {
+        0.0: plan([start("v", 0)]),
+        100.0: plan(preempts=[Preempt("v", "b", EvictionCause.RECLAIMED)]),
+        110.0: plan([start("b", 0)]),
+        160.0: plan([start("v", 0)]),
+    }
+    pace = replace(AT_ONCE, grace_s=10.0)
+    result = simulate(site(), [victim, work("b", 100, 50)], scripted(script), pace=pace)
+    assert (of(result, "v").lost_s, of(result, "v").end_s) == (10.0, 260.0)
+
+
+def test_deciders_see_the_notice_the_promise_and_the_count() -> None:
+    seen: dict[float, Snapshot] = {}
+    script = {
+        0.0: plan([start("v", 0)]),
+        100.0: plan(preempts=[Preempt("v", "b", EvictionCause.PREEMPTED)]),
+        130.0: plan([start("b", 0)]),
+    }
+    play = scripted(script)
+
+    def decider(snapshot: Snapshot, now_s: float) -> Plan:
+        seen[now_s] = snapshot
+        return play(snapshot, now_s)
+
+    jobs = [work("v", 0, 200, checkpoint_every_s=40.0), work("b", 100, 50), work("c", 120, 1)]
+    simulate(site(), jobs, decider, pace=Pace(least_s=0.0, wake_s=0.0, grace_s=30.0))
+    [running] = seen[120.0].running
+    assert (running.ending_s, running.checkpointed_s) == (130.0, 120.0)
+    assert [(j.uid, j.promised_s) for j in seen[120.0].pending] == [("b", 100.0), ("c", 0.0)]
+    back = seen[130.0].pending[0]
+    assert (back.uid, back.preempted_count) == ("v", 1)
+    assert seen[180.0].running == ()  # b has ended, and its promise is nobody's any more
+
+
+def test_job_that_ends_within_its_notice_is_not_evicted() -> None:
+    script = {
+        0.0: plan([start("v", 0)]),
+        100.0: plan(preempts=[Preempt("v", "b", EvictionCause.PREEMPTED)]),
+        105.0: plan([start("b", 0)]),
+    }
+    pace = replace(AT_ONCE, grace_s=10.0)
+    jobs = [work("v", 0, 105), work("b", 100, 50)]
+    result = simulate(site(), jobs, scripted(script), pace=pace)
+    assert (of(result, "v").end_s, of(result, "v").evictions) == (105.0, 0)
+    assert of(result, "b").end_s == 155.0
+
+
+def test_elastic_job_works_faster_with_more_replicas() -> None:
+    # 100 units: 40 by 40 s alone; grown without a checkpoint it begins again at 40 with both
+    # devices, 2 units a second: 40 + 50 = 90
+    script = {0.0: plan([start("e", 0)]), 40.0: plan(resizes=[Resize("e", (place(0), place(1)))])}
+    jobs = [work("e", 0, 100, replicas=1, replicas_max=2), work("b", 40, 1)]
+    result = simulate(site(devices=2), jobs, scripted(script), pace=AT_ONCE)
+    seen = of(result, "e")
+    assert (seen.end_s, seen.resizes, seen.lost_s) == (90.0, 1, 40.0)
+    # with a checkpoint every 10 s nothing is lost: 60 units are left, 30 s
+    kept = work("e", 0, 100, replicas=1, replicas_max=2, checkpoint_every_s=10.0)
+    result = simulate(site(devices=2), [kept, jobs[1]], scripted(script), pace=AT_ONCE)
+    assert of(result, "e").end_s == 70.0
+
+
+def test_job_shrinks_for_another_that_starts_in_the_same_plan() -> None:
+    shrink = Resize("e", (place(1),), beneficiary="b")
+    script = {0.0: plan([start("e", 0, 1)]), 10.0: plan([start("b", 0)], resizes=[shrink])}
+    jobs = [work("e", 0, 100, replicas=1, replicas_max=2), work("b", 10, 5)]
+    result = simulate(site(devices=2), jobs, scripted(script), pace=AT_ONCE)
+    assert of(result, "b").end_s == 15.0
+    assert of(result, "e").end_s == 110.0  # it begins again at 10, one unit a second
+
+
+@BOTH
+def test_lost_node_sends_its_jobs_back_to_the_queue(decider: Decider) -> None:
+    # the node is away from 30 to 50; nothing was saved: 100 s from 50
+    changes = [NodeChange(30.0, "n0", "unknown", loses_jobs=True), NodeChange(50.0, "n0")]
+    result = simulate(site(), [work("a", 0, 100)], decider, pace=AT_ONCE, changes=changes)
+    seen = of(result, "a")
+    assert (seen.starts, seen.end_s, seen.losses, seen.lost_s) == ((0.0, 50.0), 150.0, 1, 30.0)
+    # one device over 150 s, less the 20 s that it was away
+    assert totals(result).capacity_device_s == 130.0
+
+
+@BOTH
+def test_cordoned_node_keeps_what_runs_and_takes_nothing_new(decider: Decider) -> None:
+    changes = [NodeChange(30.0, "n0", "cordoned"), NodeChange(500.0, "n0")]
+    jobs = [work("a", 0, 100), work("b", 40, 10)]
+    result = simulate(site(), jobs, decider, pace=AT_ONCE, changes=changes)
+    assert of(result, "a").end_s == 100.0
+    assert of(result, "b").starts == (500.0,)
+
+
+@BOTH
+def test_without_nodes_every_job_waits_and_it_comes_to_an_end(decider: Decider) -> None:
+    result = simulate(site(nodes=0), [work("a", 0, 100)], decider)
+    assert of(result, "a").state is End.WAITING
+    assert totals(result).capacity_device_s == 0.0
+
+
+@BOTH
+def test_job_that_gets_nothing_done_runs_until_its_limit_or_for_ever(decider: Decider) -> None:
+    slow = work("a", 0, 100, throughput={"k80": 1.0}, limit_s=1000)
+    assert of(simulate(site(), [slow], decider), "a").state is End.TIMED_OUT
+    ever = replace(slow, spec=replace(slow.spec, time_limit_s=math.inf))
+    assert of(simulate(site(), [ever, work("b", 1, 1)], fifo()), "a").state is End.RUNNING
+
+
+def test_priority_goes_first_and_fifo_does_not_look_at_it() -> None:
+    jobs = [work("a", 0, 100), work("b", 1, 10), work("c", 2, 10, priority=5)]
+    plain = simulate(site(), jobs, fifo(), pace=AT_ONCE)
+    assert (of(plain, "b").starts, of(plain, "c").starts) == ((100.0,), (110.0,))
+    ranked = simulate(site(), jobs, priority_only(), pace=AT_ONCE)
+    assert (of(ranked, "c").starts, of(ranked, "b").starts) == ((100.0,), (110.0,))
+
+
+def test_jobs_that_still_run_are_cut_at_the_horizon() -> None:
+    jobs = [work("a", 0, 100), work("b", 10, 50)]
+    result = simulate(site(), jobs, fifo(), pace=replace(AT_ONCE, until_s=60.0))
+    assert (of(result, "a").state, of(result, "b").state) == (End.RUNNING, End.WAITING)
+    assert result.end_s == 60.0
+    assert totals(result).allocated_device_s == 60.0
+
+
+def many(seed: int, count: int = 60) -> list[SimJob]:
+    rng = np.random.default_rng(seed)
+    return [
+        work(
+            f"j{i:03d}",
+            float(rng.integers(0, 2000)),
+            float(rng.integers(1, 500)),
+            devices=int(rng.integers(1, 4)),
+            limit_s=600.0,
+            checkpoint_every_s=float(rng.choice([0, 50])),
+        )
+        for i in range(count)
+    ]
+
+
+@BOTH
+def test_every_job_ends_once_and_device_seconds_add_up(decider: Decider) -> None:
+    changes = [NodeChange(700.0, "n1", "unknown", loses_jobs=True), NodeChange(900.0, "n1")]
+    result = simulate(site(nodes=2, devices=4), many(1), decider, changes=changes)
+    assert len(result.jobs) == 60
+    assert all(job.state in {End.COMPLETED, End.TIMED_OUT} for job in result.jobs)
+    ended = [span.uid for span in result.spans if span.final]
+    assert sorted(ended) == [job.uid for job in result.jobs]
+    seen = totals(result)
+    held = sum(s.device_milli / 1000 * (s.end_s - s.start_s) for s in result.spans)
+    assert seen.allocated_device_s == pytest.approx(held)
+    assert seen.utilised_device_s + seen.lost_device_s == pytest.approx(held)
+    assert seen.allocated_device_s <= seen.capacity_device_s
+
+
+@BOTH
+def test_same_jobs_in_any_order_give_the_same_bytes(decider: Decider) -> None:
+    jobs = many(2, 40)
+    first = simulate(site(nodes=2, devices=4), jobs, decider)
+    shuffled = [jobs[i] for i in np.random.default_rng(0).permutation(len(jobs))]
+    assert repr(simulate(site(nodes=2, devices=4), shuffled, decider)) == repr(first)
+
+
+def test_snapshot_that_a_decider_keeps_does_not_change() -> None:
+    kept: list[tuple[Snapshot, str]] = []
+    simulate(
+        site(devices=4),
+        many(3, 20),
+        fifo(),
+        watch=lambda snapshot, _: kept.append((snapshot, repr(snapshot))),
+    )
+    assert len(kept) > 20
+    assert all(repr(snapshot) == text for snapshot, text in kept)
+
+
+WRONG = {
+    "time runs backwards": work("a", -1.0, 10),
+    "submitted at no time": work("a", math.nan, 10),
+    "no work": work("a", 0, 0),
+    "work is no number": work("a", 0, math.nan),
+    "work without end": work("a", 0, math.inf),
+    "negative throughput": work("a", 0, 10, throughput={"a100": -1.0}),
+    "throughput is no number": work("a", 0, 10, throughput={"a100": math.nan}),
+    "negative time limit": work("a", 0, 10, limit_s=-1.0),
+    "no replica": work("a", 0, 10, replicas=0, replicas_max=1),
+    "negative checkpoints": work("a", 0, 10, checkpoint_every_s=-1.0),
+}
+
+
+@pytest.mark.parametrize("job", WRONG.values(), ids=WRONG.keys())
+def test_job_that_cannot_be_simulated_is_named(job: SimJob) -> None:
+    with pytest.raises(InvalidSimulationError, match="'a'"):
+        simulate(site(), [job], fifo())
+
+
+def test_worlds_and_changes_that_cannot_be_are_refused() -> None:
+    with pytest.raises(InvalidSimulationError, match="twice"):
+        simulate(site(), [work("a", 0, 1), work("a", 1, 1)], fifo())
+    with pytest.raises(InvalidSimulationError, match="ghost"):
+        simulate(site(), [], fifo(), changes=[NodeChange(1.0, "ghost")])
+    with pytest.raises(InvalidSimulationError, match="n0"):
+        simulate(site(), [], fifo(), changes=[NodeChange(math.nan, "n0")])
+    with pytest.raises(InvalidSimulationError, match="cannot begin"):
+        simulate(replace(site(), now_s=math.nan), [], fifo())
+    with pytest.raises(InvalidSimulationError, match="nothing waiting"):
+        simulate(replace(site(), pending=(work("a", 0, 1).spec,)), [], fifo())
+    with pytest.raises(InvalidSimulationError, match="least_s"):
+        Pace(least_s=math.nan)
+
+
+PLANS = {
+    "a start of a job that does not wait": plan([start("ghost", 0)]),
+    "a start where nothing is free": plan([start("a", 0), start("b", 0)]),
+    "a device that does not exist": plan([start("a", 7)]),
+    "an eviction of a job that does not run": plan(
+        preempts=[Preempt("a", "b", EvictionCause.PREEMPTED)]
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", PLANS.values(), ids=PLANS.keys())
+def test_plan_that_cannot_be_carried_out_is_refused(wrong: Plan) -> None:
+    with pytest.raises(InvalidPlanError):
+        simulate(site(), [work("a", 0, 1), work("b", 0, 1)], scripted({0.0: wrong}))
+
+
+def test_jobs_that_evict_each_other_for_ever_are_stopped() -> None:
+    def decider(snapshot: Snapshot, _: float) -> Plan:
+        if snapshot.running:
+            uid = snapshot.running[0].spec.uid
+            other = snapshot.pending[0].uid
+            return plan(preempts=[Preempt(uid, other, EvictionCause.PREEMPTED)])
+        return plan([start(snapshot.pending[0].uid, 0)])
+
+    jobs = [work("a", 0, 100), work("b", 0, 100)]
+    with pytest.raises(EndlessSimulationError):
+        simulate(site(), jobs, decider, pace=Pace(most_cycles=500))
