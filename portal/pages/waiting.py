@@ -175,6 +175,7 @@ _NAMES = {
     "fair_share": lambda: _("fair share"),
     "age": lambda: _("age"),
     "size": lambda: _("size"),
+    "qos": lambda: _("quality of service"),
     "present": lambda: _("present"),
     "mistake": lambda: _("field"),
     "min_throughput": lambda: _("least throughput"),

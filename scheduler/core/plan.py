@@ -78,6 +78,8 @@ class FairShareRow:
         fair: its fair share now, the surplus divided among those who ask.
         allocated: what it holds.
         requested: what it holds and waits for.
+        part: its fair share if everybody asked for everything.
+        past_frac: its decayed past use, of its most used flavor, as a fraction of capacity.
     """
 
     tenant: str
@@ -86,6 +88,8 @@ class FairShareRow:
     fair: int
     allocated: int
     requested: int
+    part: int = 0
+    past_frac: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

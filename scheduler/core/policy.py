@@ -15,6 +15,22 @@ class PriorityWeights:
     age: float = 300.0
     size: float = 50.0
     age_max_s: float = 7 * 86400.0
+    qos: float = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class QosFactors:
+    """Factor of quality of service in 0..1 by job kind.
+
+    Those whom somebody waits for at a screen go a little ahead by default.
+
+    Source: Slurm priority_multifactor, the QOS factor; there a job names its QOS, here its kind.
+    """
+
+    training: float = 0.0
+    inference: float = 1.0
+    batch: float = 0.0
+    notebook: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +78,7 @@ class Policy:
         objective: weights of the optimising strategy.
         seed: of every random choice.
         preemption: when running jobs may be evicted.
+        qos: factor of quality of service by job kind.
     """
 
     strategy: str = "optimising"
@@ -71,3 +88,4 @@ class Policy:
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     seed: int = 0
     preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)
+    qos: QosFactors = field(default_factory=QosFactors)

@@ -187,6 +187,8 @@ class TenantNode:
         quotas: flavor -> line; a flavor that no tenant of the whole tree names is not limited,
             one that others name and this tenant does not is not this tenant's to use.
         preemption_fence: jobs below this tenant evict nobody outside its subtree.
+        queue_priority: bucket in the division of the surplus among siblings, higher first.
+        created_s: epoch seconds; the older of two equals is rounded up.
     """
 
     slug: str
@@ -194,6 +196,8 @@ class TenantNode:
     fair_weight: float
     quotas: Mapping[str, QuotaLine]
     preemption_fence: bool = False
+    queue_priority: int = 0
+    created_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

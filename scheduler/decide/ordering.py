@@ -1,18 +1,26 @@
-"""The order of the queue: a sum of weighted factors, its parts kept for display.
+"""The order of the queue: entitled before borrowing, then a sum of weighted factors.
 
-Order of criteria: priority class (its weight is raised until no other factor can overturn it), then
-the sum of fair share, age and size, then submit time, then uid.
+Order of criteria:
+1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
+   before one that must borrow, and of two that borrow the one of smaller dominant share.
+2. Priority class (its weight is raised until no other factor can overturn it), then the sum of
+   fair share, age, size and quality of service; the parts are kept for display.
+3. Submit time, then uid.
 
-Source: Slurm priority_multifactor (sum of weight * factor).
+Within a tenant and a set of flavors only 2 and 3 count. No criterion of one job looks at another
+that waits, so that taking a waiting job away leaves the order of the others as it was.
+
+Source: Kueue fair sharing for 1 (`fairness.dominant`); Slurm priority_multifactor for 2.
 """
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from scheduler.core.policy import PriorityWeights
+from scheduler.core.policy import PriorityWeights, QosFactors
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.fairness import FairShares
+from scheduler.decide.fairness.dominant import Path
 
 
 class Ranked(NamedTuple):
@@ -44,18 +52,24 @@ def scale_of(jobs: Sequence[JobSpec], *, devices_milli: int, cpu_milli: int) -> 
 
 def class_weight(weights: PriorityWeights) -> float:
     """Return the weight of one step of priority class: more than all other factors together."""
-    others = max(weights.fair_share, 0) + max(weights.age, 0) + max(weights.size, 0)
-    return max(weights.priority_class, others + 1.0)
+    others = (weights.fair_share, weights.age, weights.size, weights.qos)
+    return max(weights.priority_class, sum(others) + 1.0)
 
 
 def static_parts(
-    job: JobSpec, weights: PriorityWeights, scale: Scale, *, now_s: float
+    job: JobSpec,
+    weights: PriorityWeights,
+    scale: Scale,
+    *,
+    now_s: float,
+    qos: QosFactors | None = None,
 ) -> dict[str, float]:
     """Return the parts that do not change within a cycle."""
     return {
         "priority_class": class_weight(weights) * scale.ranks[job.priority],
         "age": weights.age * _age(job, weights, now_s),
         "size": weights.size * _size(job, scale),
+        "qos": weights.qos * float(getattr(qos or QosFactors(), job.kind, 0.0)),
     }
 
 
@@ -72,14 +86,44 @@ def _size(job: JobSpec, scale: Scale) -> float:
     return min(1.0, max(0.0, asked / whole))
 
 
-class Queue:
-    """Gives the jobs in order while shares move: one heap per tenant, one heap of their heads.
+class Entry(NamedTuple):
+    """A job's place among those of its group, smallest first."""
 
-    Only the tenant that has just got something changes its standing, so a step costs
-    O(log tenants + log jobs).
+    priority: float
+    submitted_s: float
+    uid: str
+
+
+class Head(NamedTuple):
+    """A group's first job and the key by which the heads are compared, smallest first."""
+
+    path: Path
+    priority: float
+    submitted_s: float
+    uid: str
+    group: int
+
+
+class Group(NamedTuple):
+    """Jobs of one tenant that may use the same flavors: their standing is one.
+
+    Attributes:
+        tenant: slug.
+        flavors: accelerators, by name; () for jobs without.
+    """
+
+    tenant: str
+    flavors: tuple[str, ...]
+
+
+class Queue:
+    """Gives the jobs in order while shares move: one heap per group, one heap of their heads.
+
+    A tenant that gets something only ever falls back within a cycle, so the best head is looked at
+    again when it comes up and put back if it has fallen: O(log groups + log jobs) a step.
 
     Args:
-        ranked: (job, static parts), any order.
+        ranked: (job, static parts, flavors that it may use), any order.
         shares: standing of the tenants; the caller books starts there.
         fair_weight: weight of the fair-share factor.
         flavors: what counts for a tenant's standing.
@@ -87,34 +131,48 @@ class Queue:
 
     def __init__(
         self,
-        ranked: Sequence[tuple[JobSpec, dict[str, float]]],
+        ranked: Sequence[tuple[JobSpec, Mapping[str, float], tuple[str, ...]]],
         shares: FairShares,
         fair_weight: float,
         flavors: Sequence[str],
     ) -> None:
         self._shares, self._fair_weight, self._flavors = shares, fair_weight, flavors
-        self._jobs = {job.uid: (job, parts) for job, parts in ranked}
-        self._of_tenant: dict[str, list[tuple[float, float, str]]] = {}
-        for job, parts in ranked:
-            entry = (-sum(parts.values()), job.submitted_s, job.uid)
-            self._of_tenant.setdefault(job.tenant, []).append(entry)
-        self._heads: list[tuple[float, float, str, str, float]] = []
-        for tenant, entries in self._of_tenant.items():
-            heapq.heapify(entries)
-            self._push(tenant)
+        self._jobs = {job.uid: (job, parts) for job, parts, _ in ranked}
+        entries: dict[Group, list[Entry]] = {}
+        for job, parts, usable in ranked:
+            entry = Entry(-sum(parts.values()), job.submitted_s, job.uid)
+            entries.setdefault(Group(job.tenant, usable), []).append(entry)
+        self._groups = sorted(entries)
+        self._entries = [entries[group] for group in self._groups]
+        self._heads: list[Head] = []
+        for g, waiting in enumerate(self._entries):
+            heapq.heapify(waiting)
+            self._push(g)
 
-    def _push(self, tenant: str) -> None:
-        entries = self._of_tenant[tenant]
-        if entries:
-            key, submitted_s, uid = heapq.heappop(entries)
-            fair = self._fair_weight * self._shares.factor(tenant, self._flavors)
-            heapq.heappush(self._heads, (key - fair, submitted_s, uid, tenant, fair))
+    def _push(self, g: int) -> None:
+        if self._entries[g]:
+            heapq.heappush(self._heads, self._head(g))
+
+    def _head(self, g: int) -> Head:
+        tenant, flavors = self._groups[g]
+        first = self._entries[g][0]
+        path = self._shares.path(tenant, flavors)
+        return Head(path, first.priority - self._fair(tenant), first.submitted_s, first.uid, g)
+
+    def _fair(self, tenant: str) -> float:
+        return self._fair_weight * self._shares.factor(tenant, self._flavors)
 
     def __iter__(self) -> Iterator[Ranked]:
         position = 0
         while self._heads:
-            _, _, uid, tenant, fair = heapq.heappop(self._heads)
+            g = self._heads[0].group
+            head = self._head(g)
+            if head > self._heads[0]:  # its tenant has got something since
+                heapq.heapreplace(self._heads, head)
+                continue
+            heapq.heappop(self._heads)
+            heapq.heappop(self._entries[g])
             position += 1
-            job, parts = self._jobs[uid]
-            yield Ranked(job, position, {**parts, "fair_share": fair})
-            self._push(tenant)  # after the caller has booked what this job got
+            job, parts = self._jobs[head.uid]
+            yield Ranked(job, position, {**parts, "fair_share": self._fair(job.tenant)})
+            self._push(g)  # after the caller has booked what this job got

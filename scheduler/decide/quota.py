@@ -60,6 +60,13 @@ class QuotaTree:
         self.flavors: Mapping[str, int] = {name: i for i, name in enumerate(names)}
         self.trees = tuple(self._compile(name, tenants) for name in names)
 
+    def path(self, n: int) -> list[int]:
+        """Return the way down to a tenant, by index: its root, ..., its parent, itself."""
+        way = [n]
+        while (n := self.parent[n]) >= 0:
+            way.append(n)
+        return way[::-1]
+
     def _compile(self, flavor: str, tenants: Sequence[TenantNode]) -> FlavorTree:
         lines = [tenant.quotas.get(flavor) for tenant in tenants]
         subtree = [line.nominal if line else 0 for line in lines]
@@ -88,14 +95,26 @@ class QuotaTree:
         tree, n = self.trees[f], self.index[tenant]
         if not tree.named[n]:
             return 0
-        return self._potential(tree, n)
+        return self.potential_at(tree, n)
 
-    def _potential(self, tree: FlavorTree, n: int) -> int:
-        if self.parent[n] < 0:
-            return tree.subtree[n]
-        most = tree.local[n] + self._potential(tree, self.parent[n])
-        limit = tree.borrowing[n]
-        return most if limit is None else min(most, tree.subtree[n] + limit)
+    def subtree_potential(self, tenant: str, flavor: str) -> int:
+        """Return the most that the tenant and those below it could hold, whoever names it."""
+        f = self.flavors.get(flavor)
+        return UNLIMITED if f is None else self.potential_at(self.trees[f], self.index[tenant])
+
+    def potential_at(self, tree: FlavorTree, n: int) -> int:
+        """Return potentialAvailable of a tenant by its index, whether it names the flavor or not.
+
+        min(localQuota + potentialAvailable(parent), SubtreeQuota + borrowingLimit); a root has its
+        SubtreeQuota.
+        """
+        root, *below = self.path(n)
+        most = tree.subtree[root]
+        for m in below:
+            most += tree.local[m]
+            limit = tree.borrowing[m]
+            most = most if limit is None else min(most, tree.subtree[m] + limit)
+        return most
 
 
 def _local_quota(subtree: int, line: QuotaLine | None) -> int:
@@ -157,16 +176,20 @@ class QuotaLedger:
         return int(self._available(self.usage[rows, f], self.tree.trees[f], n).min())
 
     def _available(self, usage: IntArray, tree: FlavorTree, n: int) -> IntArray:
-        used = usage[:, n]
-        parent = self.tree.parent[n]
-        if parent < 0:
-            return tree.subtree[n] - used
-        above = self._available(usage, tree, parent)
-        local, limit = tree.local[n], tree.borrowing[n]
-        if limit is not None:
-            stored = tree.subtree[n] - local
-            above = np.minimum(above, stored - np.maximum(used - local, 0) + limit)
-        return np.maximum(local - used, 0) + above
+        """Return (rows,) available of a tenant by its index.
+
+        max(0, localQuota - Usage) + min(parentAvailable, what it stores above - what it uses of
+        that + borrowingLimit); a root has SubtreeQuota - Usage.
+        """
+        root, *below = self.tree.path(n)
+        left: IntArray = tree.subtree[root] - usage[:, root]
+        for m in below:
+            used, local, limit = usage[:, m], tree.local[m], tree.borrowing[m]
+            if limit is not None:
+                stored = tree.subtree[m] - local
+                left = np.minimum(left, stored - np.maximum(used - local, 0) + limit)
+            left = np.maximum(local - used, 0) + left
+        return left
 
     def used(self, tenant: str, flavor: str) -> int:
         """Return Usage in row 0."""

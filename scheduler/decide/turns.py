@@ -14,7 +14,8 @@ from scheduler.decide import explain, remedies
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.eta import Waiting, with_expected_starts
 from scheduler.decide.fairness import FairShares
-from scheduler.decide.ordering import Queue, Ranked, scale_of, static_parts
+from scheduler.decide.feasibility import ANY
+from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.session import Session
 
 BACKFILL_DEPTH = 100
@@ -64,10 +65,18 @@ class Turns:
         )
         order = self.policy.order
         ranked = [
-            (job, static_parts(job, order, scale, now_s=self.now_s))
+            (job, self._parts(job, scale), self._usable(job))
             for job in (self.candidates if jobs is None else jobs)
         ]
         return iter(Queue(ranked, self.shares, order.fair_share, sorted(capacity)))
+
+    def _parts(self, job: JobSpec, scale: Scale) -> Mapping[str, float]:
+        policy = self.policy
+        return static_parts(job, policy.order, scale, now_s=self.now_s, qos=policy.qos)
+
+    def _usable(self, job: JobSpec) -> tuple[str, ...]:
+        flavors = self.session.allowed(job)
+        return tuple(sorted(self.session.flavor_name(f) for f in flavors if f != ANY))
 
     def turn(self, ranked: Ranked) -> bool:
         """Give one job its turn; return whether it started."""

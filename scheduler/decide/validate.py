@@ -16,7 +16,13 @@ from scheduler.decide.scoring import SCORES
 from scheduler.decide.strategies.base import STRATEGIES
 
 MOST_QUOTA = 1 << 50
-"""Sums of so many tenants' quotas still fit 64 bits."""
+"""Of one line: a sum of a thousand of them still fits 64 bits."""
+
+MOST_QUOTA_SUM = 1 << 60
+"""Of one flavor over all tenants: sums of it and a limit still fit 64 bits."""
+
+MOST_JOBS = 200_000
+"""More cannot be answered within a cycle; the product reads the first 20,000 of a queue."""
 
 MOST_WEIGHT = 1e9
 """Beyond, a part swallows the digits of the others, and their sum is soon infinite."""
@@ -32,8 +38,11 @@ def validate(snapshot: Snapshot) -> None:
             points nowhere, a uid occurs twice, or the tree has a cycle.
     """
     _require(math.isfinite(snapshot.now_s), "now_s is not a finite number")
+    jobs = len(snapshot.pending) + len(snapshot.running)
+    _require(jobs <= MOST_JOBS, f"{jobs} jobs are more than the {MOST_JOBS} of one decision")
     _check_fleet(snapshot.fleet)
     _check_tree(snapshot.tenants)
+    _check_quota_sums(snapshot.tenants)
     _check_running(snapshot.running, snapshot.fleet)
     uids = [job.uid for job in snapshot.pending] + [job.spec.uid for job in snapshot.running]
     _unique(uids, "job uid")
@@ -50,7 +59,7 @@ def validate_policy(policy: Policy) -> None:
 
     Raises:
         InvalidPolicyError: an unknown strategy or placement, or a weight that is negative, absurd
-            or not a number.
+            or not a number, or a factor that is not in 0..1.
     """
     if policy.strategy not in STRATEGIES:
         raise InvalidPolicyError(f"strategy {policy.strategy!r} is not one of {list(STRATEGIES)}")
@@ -60,6 +69,9 @@ def validate_policy(policy: Policy) -> None:
         for name, weight in asdict(weights).items():
             if not 0 <= weight <= MOST_WEIGHT:
                 raise InvalidPolicyError(f"weight {name} is {weight}")
+    for kind, factor in asdict(policy.qos).items():
+        if not 0 <= factor <= 1:
+            raise InvalidPolicyError(f"qos of {kind} is {factor}")
 
 
 def _require(condition: bool | np.bool_, message: str) -> None:
@@ -128,10 +140,20 @@ def _check_tree(tenants: Sequence[TenantNode]) -> None:
         seen.add(slug)
         weight = tenant.fair_weight
         _require(math.isfinite(weight) and weight >= 0, f"fair_weight of {slug!r} is {weight}")
+        _require(math.isfinite(tenant.created_s), f"created_s of {slug!r} is {tenant.created_s}")
         for flavor, line in tenant.quotas.items():
             amounts = (line.nominal, line.borrowing_limit or 0, line.lending_limit or 0)
             _require(min(amounts) >= 0, f"quota of {slug!r} for {flavor!r} is negative")
             _require(max(amounts) <= MOST_QUOTA, f"quota of {slug!r} for {flavor!r} is absurd")
+
+
+def _check_quota_sums(tenants: Sequence[TenantNode]) -> None:
+    owned: dict[str, int] = {}
+    for tenant in tenants:
+        for flavor, line in tenant.quotas.items():
+            owned[flavor] = owned.get(flavor, 0) + line.nominal
+    for flavor, total in owned.items():
+        _require(total <= MOST_QUOTA_SUM, f"quotas for {flavor!r} sum to an absurd {total}")
 
 
 def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:

@@ -171,7 +171,7 @@ def test_a_full_cluster_is_a_matter_of_capacity() -> None:
     assert pending.code is WaitReason.WAITING_FOR_CAPACITY
     assert helps(pending) == {"fewer_devices": {"devices": 1, "starts_now": True}}
     assert pending.position == 1
-    assert set(pending.priority_parts) == {"priority_class", "age", "size", "fair_share"}
+    assert set(pending.priority_parts) == {"priority_class", "age", "size", "qos", "fair_share"}
 
 
 def asked(snapshot: Snapshot, spec: JobSpec) -> Start | Pending:

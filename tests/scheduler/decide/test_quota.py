@@ -1,4 +1,4 @@
-"""Kueue's arithmetic on a tree worked out by hand.
+"""Kueue's arithmetic on a tree worked out by hand (pkg/cache/scheduler/resource_node.go).
 
 all      nominal 2                          SubtreeQuota 2 + 6 + 4 = 12
 +- left  nominal 8, lends 6                 localQuota 8 - 6 = 2
@@ -104,3 +104,86 @@ def test_a_tenant_that_left_the_tree_is_charged_to_nobody() -> None:
     ledger = QuotaLedger(TREE)
     ledger.add("gone", Charge("gpu", 5))
     assert ledger.available("all", "gpu") == 12
+
+
+# -- deeper trees, over-commit and cuts; formulas as in Kueue's resource_node.go -----------------
+
+DEEP = QuotaTree(
+    [
+        node("firm", None, line(3)),
+        node("lab", "firm", line(5, borrows=2, lends=4)),
+        node("team", "lab", line(6, borrows=1, lends=2)),
+        node("person", "team", line(2, lends=0)),
+    ]
+)
+"""SubtreeQuota and localQuota from the leaf up:
+
+person  2                   lends 0, so it keeps max(0, 2 - 0) = 2 and stores 0 above
+team    6 + 0 = 6           lends 2, keeps 4, stores 2
+lab     5 + 2 = 7           lends 4, keeps 3, stores 4
+firm    3 + 4 = 7           a root keeps nothing from anybody
+"""
+
+
+def test_subtree_and_local_quota_of_four_levels() -> None:
+    (tree,) = DEEP.trees
+    assert tree.subtree == (7, 7, 6, 2)
+    assert tree.local == (0, 3, 4, 2)
+
+
+def test_potential_of_four_levels() -> None:
+    """firm 7; lab min(3 + 7, 7 + 2) = 9; team min(4 + 9, 6 + 1) = 7; person 2 + 7 = 9."""
+    potentials = [DEEP.potential(slug, "gpu") for slug in ("firm", "lab", "team", "person")]
+    assert potentials == [7, 9, 7, 9]
+
+
+def test_usage_and_available_of_four_levels() -> None:
+    """person holds 8: 2 of its own, 6 of the team's; 4 stay there, 2 reach the lab, which keeps 3.
+
+    firm 7 - 0 = 7; lab max(0, 3 - 2) + min(7, 4 - 0 + 2) = 7; team 0 + min(7, 2 - 2 + 1) = 1;
+    person max(0, 2 - 8) + 1 = 1.
+    """
+    ledger = QuotaLedger(DEEP)
+    ledger.add("person", Charge("gpu", 8))
+    used = [ledger.used(slug, "gpu") for slug in ("firm", "lab", "team", "person")]
+    assert used == [0, 2, 6, 8]
+    left = [ledger.available(slug, "gpu") for slug in ("firm", "lab", "team", "person")]
+    assert left == [7, 7, 1, 1]
+
+
+def test_a_cut_above_takes_what_is_available_below_zero() -> None:
+    """The firm is cut to 0 and the lab to lend nothing; right still holds 3 that it borrowed."""
+    tree = QuotaTree(
+        [
+            node("firm", None, line(0)),
+            node("lab", "firm", line(5, lends=0)),
+            node("r", "firm", line(0)),
+        ]
+    )
+    ledger = QuotaLedger(tree)
+    ledger.add("r", Charge("gpu", 3))
+    assert ledger.available("firm", "gpu") == -3
+    assert ledger.available("r", "gpu") == -3
+    assert ledger.available("lab", "gpu") == 5 - 3  # Kueue adds both terms, whatever their signs
+
+
+def test_a_lending_limit_above_what_there_is_keeps_nothing_back() -> None:
+    tree = QuotaTree([node("all", None, line(0)), node("a", "all", line(4, lends=9))])
+    assert tree.trees[0].local == (0, 0)
+    assert tree.potential("all", "gpu") == 4
+
+
+def test_more_quota_than_the_cluster_has_is_legal_and_is_admitted_by_quota() -> None:
+    """Over-commit: nominal quotas are promises in integers; capacity is asked elsewhere."""
+    tree = QuotaTree([node("a", None, line(10**9)), node("b", None, line(10**9))])
+    assert QuotaLedger(tree).available("a", "gpu") == 10**9
+
+
+def test_a_chain_of_three_thousand_tenants_is_walked_without_recursion() -> None:
+    chain = [node("t0", None, line(1))]
+    chain += [node(f"t{i}", f"t{i - 1}", line(1)) for i in range(1, 3000)]
+    tree = QuotaTree(chain)
+    ledger = QuotaLedger(tree)
+    ledger.add("t2999", Charge("gpu", 1))
+    assert tree.potential("t2999", "gpu") == 3000
+    assert ledger.available("t2999", "gpu") == 2999
