@@ -13,6 +13,7 @@ KEYS = {
     "objective",
     "objective_rules",
     "gap_pct",
+    "late_pct",
     "status",
     "baseline",
     "nodes",
@@ -54,3 +55,28 @@ def test_what_the_solver_prints_of_itself_comes_before_the_last_line() -> None:
     )
     result = json.loads(ended.stdout.splitlines()[-1])
     assert result["answered_by"] == "optimising"
+
+
+def test_a_long_solve_bounds_every_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    size = ["--nodes", "12", "--pending", "20", "--policy", "optimising", "--one-class"]
+    main([*size, "--reference", "5", "--json"])
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["reference"]["bound"] >= result["objective"] - 1e-9
+    assert result["reference"]["gap_pct"] < 2.0
+
+
+def test_the_other_solver_gets_the_same_program(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("ortools")
+    size = ["--nodes", "6", "--pending", "8", "--policy", "optimising", "--one-class"]
+    main([*size, "--reference", "5", "--cpsat", "--json"])
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["cp_sat"]["bound"] >= result["reference"]["objective"] - 0.001
+    assert result["cp_sat"]["objective"] <= result["reference"]["bound"] + 0.001
+
+
+def test_without_the_other_solver_it_is_said_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
+    with pytest.raises(SystemExit, match=r"requirements-benchmarks\.txt"):
+        main(["--nodes", "6", "--pending", "8", "--policy", "rules", "--cpsat", "--json"])

@@ -11,8 +11,7 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
-from scheduler.decide.strategies import optimising
-from scheduler.decide.strategies.optimising import solver
+from scheduler.decide.strategies.optimising import bands, engines
 from scheduler.decide.strategies.optimising.tangents import RATIO, tangents
 from tests.builders import NOW_S, FleetBuilder, job, world
 
@@ -62,7 +61,7 @@ def test_both_jobs_start_where_the_rules_start_one() -> None:
 
 
 def test_a_fleet_without_contention_needs_no_solver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(optimising, "solve", None)
+    monkeypatch.setattr(bands, "search", None)
     plan = plan_of(world(FleetBuilder().node("n1", devices=4), [job("a", devices=2)]))
     assert [start.uid for start in plan.starts] == ["a"]
     assert plan.solver.status == "not_needed"
@@ -114,38 +113,13 @@ def test_a_lower_class_never_takes_what_a_higher_class_could_use() -> None:
 def test_a_solver_that_fails_leaves_the_turns_to_the_queue(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def broken(*_: object, **__: object) -> solver.Solution:
+    def broken(*_: object) -> engines.Found:
         raise pulp.PulpSolverError
 
-    monkeypatch.setattr(optimising, "solve", broken)
+    monkeypatch.setattr(engines.Highs, "relax", broken)
     plan = plan_of(contested())
     assert [start.uid for start in plan.starts] == ["any"]
     assert (plan.solver.strategy, plan.solver.status) == ("rules", "error")
-    assert plan.solver.gap_frac is None
-
-
-def test_a_bound_that_the_solver_does_not_have_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = pulp.HiGHS.callSolver
-
-    class Unbounded:
-        def __init__(self, engine: Any) -> None:
-            self._engine = engine
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self._engine, name)
-
-        def getInfo(self) -> Any:  # noqa: N802 - HiGHS' own name
-            info = self._engine.getInfo()
-            info.mip_dual_bound = -math.inf
-            return info
-
-    def unbounded(self: Any, problem: Any) -> None:
-        real(self, problem)
-        problem.solverModel = Unbounded(problem.solverModel)
-
-    monkeypatch.setattr(pulp.HiGHS, "callSolver", unbounded)
-    plan = plan_of(contested())
-    assert plan.solver.strategy == "optimising"
     assert plan.solver.gap_frac is None
 
 

@@ -6,57 +6,28 @@ may choose freely. The better of its plan and the rules plan is returned.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import groupby
-
-import pulp
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.objective import Objective
-from scheduler.decide.ordering import Ranked
 from scheduler.decide.session import Session
-from scheduler.decide.strategies.optimising.classes import Key, group_jobs, group_nodes, key_of
-from scheduler.decide.strategies.optimising.model import build
-from scheduler.decide.strategies.optimising.solver import Choice, Solution, solve
-from scheduler.decide.turns import Turns, parts_of
+from scheduler.decide.strategies.optimising.bands import LEAST_SOLVE_S, Bands, Outcome, in_bands
+from scheduler.decide.strategies.optimising.classes import Key, key_of
+from scheduler.decide.strategies.optimising.watch import Watch
+from scheduler.decide.turns import Turns
 
 NAME = "optimising"
 RULES = "rules"
 
-SOLVER_PART = 0.8
-"""Part of the time left for solving that one priority class may take; the next ones need some."""
-
 PASS_FACTOR = 1.0
 """Placing and explaining is given so much of the time that the rules needed for it."""
 
-LEAST_SOLVE_S = 0.02
-"""With less time than this a solve is not begun."""
-
-
-@dataclass(slots=True)
-class _Watch:
-    """What is left of the budget; without a clock only the solves are limited."""
-
-    budget_s: float
-    clock: Callable[[], float] | None
-    began_s: float = 0.0
-    given_s: float = 0.0
-
-    def left_s(self) -> float:
-        spent = self.clock() - self.began_s if self.clock else self.given_s
-        return self.budget_s - spent
-
-
-@dataclass(slots=True)
-class _Outcome:
-    """How the solves of all priority classes went together."""
-
-    statuses: list[str]
-    slack: float | None = 0.0
+BAND_PART = 0.4
+"""Of the time left, a band gets its part of the jobs left, and at least this: high classes are
+small, and come first."""
 
 
 def decide(
@@ -80,7 +51,7 @@ def decide(
         clock: monotonic seconds; without it the budget limits the solves only.
     """
     pass_s = PASS_FACTOR * incumbent.solver.wall_s if incumbent else 0.0
-    watch = _Watch(budget_s - pass_s, clock, clock() if clock else 0.0)
+    watch = Watch(budget_s - pass_s, clock, clock() if clock else 0.0)
     if incumbent and watch.left_s() < LEAST_SOLVE_S:
         return _kept(incumbent, "timeout", None)
     turns = Turns(snapshot, policy, now_s=now_s)
@@ -90,10 +61,22 @@ def decide(
         return _kept(incumbent, "not_needed", value)
     if incumbent and watch.left_s() < LEAST_SOLVE_S:
         return _kept(incumbent, "timeout", value)
-    outcome = _Outcome([])
-    for band in _bands(turns, incumbent, policy, now_s):
-        _decide_band(turns, objective, band, watch, outcome)
+    outcome = _decide_bands(turns, objective, incumbent, watch)
     return _better(turns, objective, incumbent, outcome)
+
+
+def _decide_bands(
+    turns: Turns, objective: Objective, incumbent: Plan | None, watch: Watch
+) -> Outcome:
+    """Decide band after band; each may take a part of the time that is left."""
+    chosen = {start.uid: start.flavor for start in incumbent.starts} if incumbent else {}
+    whole, outcome = Bands(turns, objective, "highs", chosen), Outcome([])
+    waiting = len(turns.candidates)
+    for band in in_bands(turns, incumbent, turns.policy, turns.now_s):
+        limit_s = watch.left_s() * max(BAND_PART, len(band) / waiting)
+        whole.decide(band, watch.part(limit_s), outcome)
+        waiting -= len(band)
+    return outcome
 
 
 def _kept(incumbent: Plan, status: str, value: float | None, gap: float | None = None) -> Plan:
@@ -102,7 +85,7 @@ def _kept(incumbent: Plan, status: str, value: float | None, gap: float | None =
     return replace(incumbent, solver=report)
 
 
-def _better(turns: Turns, objective: Objective, incumbent: Plan | None, outcome: _Outcome) -> Plan:
+def _better(turns: Turns, objective: Objective, incumbent: Plan | None, outcome: Outcome) -> Plan:
     found = objective.value(objective.after(turns.starts))
     rules = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf
     if incumbent and found <= rules:
@@ -120,7 +103,7 @@ def _better(turns: Turns, objective: Objective, incumbent: Plan | None, outcome:
     return turns.plan(report)
 
 
-def _gap(outcome: _Outcome, value: float, found: float) -> float | None:
+def _gap(outcome: Outcome, value: float, found: float) -> float | None:
     """Return the gap of a value to the bounds, relative to the larger of 1 and its size."""
     if outcome.slack is None:
         return None
@@ -164,97 +147,3 @@ def _alone(session: Session, objective: Objective, job: JobSpec) -> tuple[int, f
 
 def _speed(objective: Objective, session: Session, job: JobSpec, start: Start) -> float:
     return objective.speed(job, session.flavor_of.get(start.flavor, -1))
-
-
-def _bands(
-    turns: Turns, incumbent: Plan | None, policy: Policy, now_s: float
-) -> Iterator[list[Ranked]]:
-    """Give the jobs in bands: by priority class and, in each, those aged out of patience first."""
-    if incumbent:
-        parts = parts_of(incumbent)
-        jobs = sorted(
-            turns.candidates,
-            key=lambda job: (-sum(parts[job.uid].values()), job.submitted_s, job.uid),
-        )
-        ranked = [Ranked(job, k + 1, parts[job.uid]) for k, job in enumerate(jobs)]
-    else:
-        ranked = list(turns.queue())
-
-    def band(one: Ranked) -> tuple[int, bool]:
-        return -one.job.priority, now_s - one.job.submitted_s < policy.order.age_max_s
-
-    for _, members in groupby(sorted(ranked, key=lambda r: (*band(r), r.position)), key=band):
-        yield list(members)
-
-
-def _decide_band(
-    turns: Turns, objective: Objective, band: Sequence[Ranked], watch: _Watch, outcome: _Outcome
-) -> None:
-    """Start what the program chooses of one band, then give every other job its turn."""
-    before = objective.after(turns.starts)
-    solution = _solve_band(turns, objective, band, watch)
-    started = _start_chosen(turns, solution.choices)
-    for ranked in band:
-        if ranked.job.uid not in started:
-            turns.turn(ranked)
-    outcome.statuses.append(solution.status)
-    gained = objective.value(objective.after(turns.starts)) - objective.value(before)
-    if solution.bound is None or outcome.slack is None:
-        outcome.slack = None
-    else:
-        outcome.slack += max(0.0, solution.bound - gained)
-
-
-def _solve_band(
-    turns: Turns, objective: Objective, band: Sequence[Ranked], watch: _Watch
-) -> Solution:
-    """Return what the program chooses; its bound is the gain over the standing before."""
-    session = turns.session
-    groups = group_nodes(session)
-    classes, complete = group_jobs(session, band, groups)
-    if not classes:
-        return Solution("optimal", (), 0.0 if complete else None)
-    standing = objective.after(turns.starts)
-    model = build(session, objective, standing, classes, groups)
-    limit_s = watch.left_s() * SOLVER_PART
-    if limit_s < LEAST_SOLVE_S:
-        return Solution("timeout")
-    watch.given_s += limit_s
-    try:
-        solution = solve(model, limit_s=limit_s, seed=turns.policy.seed)
-    except pulp.PulpSolverError:
-        return Solution("error")
-    if solution.bound is None or not complete:
-        return replace(solution, bound=None)
-    return replace(solution, bound=solution.bound - model.constant)
-
-
-def _start_chosen(turns: Turns, choices: Sequence[Choice]) -> set[str]:
-    """Place the chosen jobs, the largest replicas first; return the uids that found a place."""
-    wanted, given = [], Counter[str]()
-    for choice in choices:
-        first = choice.kind.jobs[0].job.uid  # names the class
-        members = choice.kind.jobs[given[first] : given[first] + choice.jobs]
-        given[first] += choice.jobs
-        for ranked, replicas in zip(members, _sizes(choice), strict=True):
-            wanted.append((ranked, choice, replicas))
-    started: set[str] = set()
-    for ranked, choice, replicas in sorted(wanted, key=_largest_first):
-        sized = ranked._replace(job=replace(ranked.job, replicas_max=replicas))
-        if turns.try_start(sized, [choice.flavor]):
-            started.add(ranked.job.uid)
-    return started
-
-
-def _largest_first(wanted: tuple[Ranked, Choice, int]) -> tuple[int, int, int]:
-    ranked, _, replicas = wanted
-    shape = ranked.job.shape
-    return -shape.device_milli, -replicas, ranked.position
-
-
-def _sizes(choice: Choice) -> list[int]:
-    """Return the gang sizes of the chosen jobs: as equal as can be, within the bounds."""
-    job = choice.kind.job
-    base, more = divmod(choice.replicas, choice.jobs)
-    sizes = [base + (k < more) for k in range(choice.jobs)]
-    return [min(job.replicas_max, max(job.replicas_min, size)) for size in sizes]

@@ -111,9 +111,9 @@ def key_of(session: Session, job: JobSpec, rows: int) -> Key:
 
 
 def group_jobs(
-    session: Session, ranked: Sequence[Ranked], groups: NodeGroups
+    session: Session, ranked: Sequence[Ranked], groups: NodeGroups, *, most: int = MAX_CLASSES
 ) -> tuple[tuple[JobClass, ...], bool]:
-    """Return the classes of the jobs that could start now if they were alone.
+    """Return the classes of the jobs that could start now if they were alone, at most so many.
 
     And whether they are all: where some were left out, the program's bound bounds nothing.
     """
@@ -122,7 +122,7 @@ def group_jobs(
     for one in ranked:
         rows = session.window(session.now_s + one.job.time_limit_s)
         key = key_of(session, one.job, rows)
-        if key in members or len(members) < MAX_CLASSES:
+        if key in members or len(members) < most:
             members.setdefault(key, []).append(one)
         else:
             complete = False
