@@ -8,7 +8,7 @@ Source: Slurm sched/backfill (bf_window, bf_resolution, bf_max_job_test; sched_c
 """
 
 import bisect
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -37,6 +37,55 @@ class Hold(NamedTuple):
     replicas: tuple[ReplicaPlacement, ...]
 
 
+class Cells(NamedTuple):
+    """What many holds take, flat: one entry a replica, a device, and a charge that is limited.
+
+    Attributes:
+        replica: (4, replicas) index of its hold, node, milli-cores, MiB.
+        device: (5, devices) index of its hold, node, column, thousandths, MiB.
+        charge: (4, charges) index of its hold, flavor and tenant of the tree, milli-units.
+    """
+
+    replica: IntArray
+    device: IntArray
+    charge: IntArray
+
+    def and_then(self, more: "Cells", holds: int) -> "Cells":
+        """Return these cells, which are of so many holds, and those of more holds behind them."""
+        for table in more:
+            table[0] += holds
+        return Cells(*(np.hstack(pair) for pair in zip(self, more, strict=True)))
+
+
+def cells_of(layout: Layout, tree: QuotaTree, holds: Sequence[Hold]) -> Cells:
+    """Return what the holds take, as arrays."""
+    column = layout.column.tolist()
+    replica = [
+        (i, place.node, hold.shape.cpu_milli, hold.shape.memory_mib)
+        for i, hold in enumerate(holds)
+        for place in hold.replicas
+    ]
+    device = [
+        (i, place.node, column[device], place.gpu_milli, place.gpu_memory_mib)
+        for i, hold in enumerate(holds)
+        for place in hold.replicas
+        for device in place.devices
+    ]
+    charge = [
+        (i, tree.flavors[flavor], tree.index[hold.tenant], amount)
+        for i, hold in enumerate(holds)
+        if hold.tenant in tree.index
+        for flavor, amount in hold.charges
+        if flavor in tree.flavors
+    ]
+    return Cells(_table(replica, 4), _table(device, 5), _table(charge, 4))
+
+
+def _table(rows: Sequence[tuple[int, ...]], columns: int) -> IntArray:
+    """Return (columns, rows)."""
+    return np.array(rows, dtype=np.int64).reshape(-1, columns).T.copy()
+
+
 class Profile:
     """Free capacity and quota usage over time.
 
@@ -47,6 +96,14 @@ class Profile:
         touched: nodes whose state changed, in order, for whoever keeps counts of them.
         version: changes whenever row 0 does.
         first_reserved_s: start of the earliest reservation; until then nothing is taken later.
+
+    Args:
+        layout: the fleet's grid.
+        free: what is free now.
+        tree: the quota tree.
+        running: what is held now.
+        ends_s: (holds,) when each of the holds ends, epoch seconds after `now_s`.
+        now_s: epoch seconds.
     """
 
     def __init__(
@@ -54,18 +111,19 @@ class Profile:
         layout: Layout,
         free: Free,
         tree: QuotaTree,
-        running: Sequence[tuple[float, Hold]],
+        running: Cells,
+        ends_s: Sequence[float],
         *,
         now_s: float,
     ) -> None:
         self.layout = layout
-        ends = _merged_ends([end_s for end_s, _ in running])
+        ends = _merged_ends(ends_s)
         self.times = [now_s, *ends]
         self.rows = list(range(len(self.times)))
-        released = [(1 + bisect.bisect_left(ends, end_s), hold) for end_s, hold in running]
-        self._tables = _freed(layout, free, released, len(self.rows))
+        released = 1 + np.searchsorted(np.array(ends), np.array(ends_s))
+        self._tables = _freed(free, running, released, len(self.rows))
         self.ledger = QuotaLedger(tree)
-        self.ledger.load(_held(tree, released, len(self.rows)))
+        self.ledger.load(_held(tree, running, released, len(self.rows)))
         self.touched: list[int] = []
         self.version = 0
         self.first_reserved_s = float("inf")
@@ -153,39 +211,34 @@ class Profile:
                 tables.device_memory[at] -= place.gpu_memory_mib
 
 
-def _freed(layout: Layout, free: Free, released: Sequence[tuple[int, Hold]], rows: int) -> Free:
+def _freed(free: Free, running: Cells, released: IntArray, rows: int) -> Free:
     """Return (rows, ...) what is free once the holds released up to each row have ended."""
     tables = Free(*(np.zeros((rows, *table.shape), dtype=np.int64) for table in free))
-    cells = [(k, hold, place) for k, hold in released for place in hold.replicas]
-    at = (_ints(k for k, _, _ in cells), _ints(place.node for _, _, place in cells))
-    np.add.at(tables.cpu, at, _ints(hold.shape.cpu_milli for _, hold, _ in cells))
-    np.add.at(tables.memory, at, _ints(hold.shape.memory_mib for _, hold, _ in cells))
-    shared = [(k, place, device) for k, _, place in cells for device in place.devices]
-    at = (_ints(k for k, _, _ in shared), _ints(place.node for _, place, _ in shared))
-    column = layout.column[_ints(device for _, _, device in shared)]
-    np.add.at(tables.milli, (*at, column), _ints(p.gpu_milli for _, p, _ in shared))
-    np.add.at(tables.device_memory, (*at, column), _ints(p.gpu_memory_mib for _, p, _ in shared))
+    hold, node, cpu, memory = running.replica
+    _add(tables.cpu, (released[hold], node), cpu)
+    _add(tables.memory, (released[hold], node), memory)
+    hold, node, column, milli, device_memory = running.device
+    _add(tables.milli, (released[hold], node, column), milli)
+    _add(tables.device_memory, (released[hold], node, column), device_memory)
     for table, now in zip(tables, free, strict=True):
         table[0] = now
         np.cumsum(table, axis=0, out=table)
     return tables
 
 
-def _held(tree: QuotaTree, released: Sequence[tuple[int, Hold]], rows: int) -> IntArray:
+def _held(tree: QuotaTree, running: Cells, released: IntArray, rows: int) -> IntArray:
     """Return (rows, flavors, tenants) what each tenant itself holds until its holds end."""
     held = np.zeros((rows, len(tree.flavors), len(tree.slugs)), dtype=np.int64)
-    for k, hold in released:
-        n = tree.index.get(hold.tenant, -1)
-        for flavor, amount in hold.charges:
-            f = tree.flavors.get(flavor, -1)
-            if n >= 0 and f >= 0:
-                held[0, f, n] += amount
-                held[k, f, n] -= amount
+    hold, flavor, tenant, amount = running.charge
+    _add(held, (np.zeros_like(hold), flavor, tenant), amount)
+    _add(held, (released[hold], flavor, tenant), -amount)
     return np.cumsum(held, axis=0)
 
 
-def _ints(values: Iterable[int]) -> IntArray:
-    return np.fromiter(values, dtype=np.int64)
+def _add(table: IntArray, at: tuple[IntArray, ...], amounts: IntArray) -> None:
+    """Add amounts at places that may repeat; numpy is faster on a flat table."""
+    if len(amounts):
+        np.add.at(table.reshape(-1), np.ravel_multi_index(at, table.shape), amounts)
 
 
 def _minimum(table: IntArray, rows: IntArray) -> IntArray:

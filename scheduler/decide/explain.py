@@ -7,8 +7,8 @@ import numpy as np
 
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import JobSpec
-from scheduler.decide.admission import MOST_AMOUNT, asked
-from scheduler.decide.feasibility import ANY, Free
+from scheduler.decide.admission import asked
+from scheduler.decide.feasibility import ANY
 from scheduler.decide.quota import UNLIMITED
 from scheduler.decide.session import Session
 
@@ -75,26 +75,24 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
 
     The largest block of devices is looked for where CPU and memory are left for a replica, too.
     """
-    free, shape = session.profile.row(0), job.shape
-    wanted = [session.filter(session.demand(job, flavor)) for flavor in flavors]
-    nodes = np.logical_or.reduce([w.node_ok for w in wanted])
+    shape = job.shape
+    pools = [session.pool(session.demand(job, flavor)) for flavor in flavors]
+    cpu, memory = pools[0].cpu, pools[0].memory
     numbers: dict[str, object] = {
-        "cpu_milli": int(free.cpu[nodes].clip(0).sum()),
-        "memory_mib": int(free.memory[nodes].clip(0).sum()),
-        "largest_cpu_milli": int(free.cpu[nodes].max(initial=0)),
-        "largest_memory_mib": int(free.memory[nodes].max(initial=0)),
+        "cpu_milli": int(cpu.sum()),
+        "memory_mib": int(memory.sum()),
+        "largest_cpu_milli": int(cpu.max(initial=0)),
+        "largest_memory_mib": int(memory.max(initial=0)),
     }
     if flavors[0] != ANY:
-        usable = np.logical_or.reduce([w.device_ok & w.node_ok[:, None] for w in wanted])
-        milli = np.where(usable, free.milli, 0)
-        whole = np.logical_or.reduce([w.takes(free) for w in wanted]).sum(axis=-1)
-        roomy = (free.cpu >= shape.cpu_milli) & (free.memory >= shape.memory_mib)
+        takes = np.sum([pool.takes for pool in pools], axis=0)
+        roomy = (cpu >= shape.cpu_milli) & (memory >= shape.memory_mib)
         numbers |= {
-            "gpu_milli": int(milli.sum()),
-            "devices": int(whole.sum()),
-            "largest_block": int(whole[roomy].max(initial=0)),
-            "largest_share_milli": int(milli.max(initial=0)),
-            "largest_gpu_memory_mib": int(free.device_memory[usable].max(initial=0)),
+            "gpu_milli": int(sum(pool.milli.sum() for pool in pools)),
+            "devices": int(takes.sum()),
+            "largest_block": int((takes * roomy).max(initial=0)),
+            "largest_share_milli": int(max(p.largest_milli.max(initial=0) for p in pools)),
+            "largest_gpu_memory_mib": int(max(p.largest_memory.max(initial=0) for p in pools)),
         }
     replicas = max(session.counted(session.demand(job, f), 1).total for f in flavors)
     return {"asked": asked(job), "free": numbers, "replicas_that_fit": replicas}
@@ -104,9 +102,9 @@ def unavailable_evidence(session: Session) -> dict[str, object]:
     """Return how many nodes may not be used, by the reason noted, and how many sick devices."""
     notes: dict[str, int] = {}
     fleet = session.snapshot.fleet
-    for ready, note in zip(fleet.node_ready.tolist(), fleet.node_note, strict=True):
-        if not ready:
-            notes[note or "unknown"] = notes.get(note or "unknown", 0) + 1
+    for node in np.flatnonzero(~fleet.node_ready).tolist():
+        note = fleet.node_note[node] or "unknown"
+        notes[note] = notes.get(note, 0) + 1
     sick = int((~fleet.device_healthy).sum())
     return {"unavailable_nodes": dict(sorted(notes.items())), "unhealthy_devices": sick}
 
@@ -116,11 +114,10 @@ def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> 
     nodes = session.layout.impaired
     if not len(nodes):
         return False
-    free = Free(*(table[nodes] for table in session.profile.row(0)))
     for flavor in flavors:
         usable = session.counted(session.demand(job, flavor), 1)
-        whatever = session.filter(session.demand(job, flavor, whatever_health=True))
-        more = whatever.count(free, nodes).sum() - usable.counts[nodes].sum()
+        whatever = session.counted(session.demand(job, flavor, whatever_health=True), 1)
+        more = whatever.counts[nodes].sum() - usable.counts[nodes].sum()
         if usable.total + more >= job.replicas_min:
             return True
     return False
@@ -128,18 +125,15 @@ def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> 
 
 def _enough_in_sum(session: Session, job: JobSpec, flavors: list[int]) -> bool:
     """Return whether enough is free over all nodes together, so that only its pieces are wrong."""
-    free, shape, replicas = session.profile.row(0), job.shape, job.replicas_min
+    shape, replicas = job.shape, job.replicas_min
     for flavor in flavors:
-        wanted = session.filter(session.demand(job, flavor))
-        usable = wanted.device_ok & wanted.node_ok[:, None]
-        least_mib = (
-            int(wanted.memory_each[usable].min(initial=MOST_AMOUNT)) * shape.devices * replicas
-        )
+        demand = session.demand(job, flavor)
+        pool, least_mib = session.pool(demand), session.filter(demand).least_memory_mib
         enough = (
-            free.cpu[wanted.node_ok].clip(0).sum() >= shape.cpu_milli * replicas
-            and free.memory[wanted.node_ok].clip(0).sum() >= shape.memory_mib * replicas
-            and free.milli[usable].sum() >= shape.device_milli * replicas
-            and (flavor == ANY or free.device_memory[usable].clip(0).sum() >= least_mib)
+            pool.cpu.sum() >= shape.cpu_milli * replicas
+            and pool.memory.sum() >= shape.memory_mib * replicas
+            and pool.milli.sum() >= shape.device_milli * replicas
+            and pool.device_memory.sum() >= least_mib * shape.devices * replicas
         )
         if enough:
             return True

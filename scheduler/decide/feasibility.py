@@ -13,6 +13,9 @@ import numpy as np
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import BoolArray, Fleet, IntArray
 
+MOST_MEMORY_MIB = 1 << 40
+"""Stands for device memory where there is no device; far above any."""
+
 ANY = -1
 """Flavor index of a shape without devices."""
 
@@ -119,6 +122,7 @@ class Filter:
         node_ok: (nodes,) nodes that may be used at all.
         device_ok: (nodes, width) devices that may be used at all.
         memory_each: (nodes, width) device memory that a replica takes of each device, MiB.
+        least_memory_mib: the least of that over the devices that may be used.
     """
 
     def __init__(self, layout: Layout, demand: Demand) -> None:
@@ -132,6 +136,8 @@ class Filter:
         memory = layout.capacity.device_memory
         self.device_ok &= memory >= shape.gpu_memory_mib
         self.memory_each = _memory_each(shape, memory)
+        usable = self.device_ok & self.node_ok[:, None]
+        self.least_memory_mib = int(self.memory_each[usable].min(initial=MOST_MEMORY_MIB))
 
     def count(self, free: Free, nodes: IntArray | slice = slice(None)) -> IntArray:
         """Return how many replicas each of the nodes can take.

@@ -8,7 +8,7 @@ import numpy as np
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Filter, Free, Layout
-from scheduler.decide.scoring import SCORES, FloatArray, choose_share, choose_whole
+from scheduler.decide.scoring import FloatArray, choose_share, choose_whole
 
 
 class Site(NamedTuple):
@@ -105,11 +105,3 @@ def _columns(site: Site, node: int, milli: IntArray, memory: IntArray, policy: s
     if shape.is_fraction:
         return [choose_share(columns, milli[columns], tight=policy != "spread")]
     return choose_whole(columns, site.layout.link_group[node, columns], shape.devices)
-
-
-def scored(layout: Layout, wanted: Filter, free: Free, policy: str) -> Site:
-    """Return a site with counts and scores worked out for every node."""
-    nodes = np.arange(layout.nodes)
-    return Site(
-        layout, wanted, free, wanted.count(free), SCORES[policy](layout, wanted, free, nodes)
-    )

@@ -7,7 +7,6 @@ cached per kind of replica and window, and only the nodes that were touched are 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,9 +15,10 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
-from scheduler.decide.backfill import Hold, Profile
+from scheduler.decide.backfill import Cells, Hold, Profile, cells_of
+from scheduler.decide.counts import Counted, Counts, Pool, remember
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
-from scheduler.decide.placement import Site, place, scored
+from scheduler.decide.placement import Site, place
 from scheduler.decide.quota import Charge, QuotaTree
 from scheduler.decide.runtimes import end_s
 from scheduler.decide.scoring import SCORES
@@ -46,29 +46,12 @@ class Fit(NamedTuple):
     site: Site
 
 
-@dataclass(slots=True)
-class _Window:
-    """What is free in all rows up to one array row, kept up to date by the touch log."""
-
-    free: Free
-    seen: int
-
-
-@dataclass(slots=True)
-class _Counted:
-    """Counts and scores of one demand in one window, kept up to date by the touch log."""
-
-    counts: IntArray
-    scores: np.ndarray[tuple[int], np.dtype[np.float64]]
-    total: int
-    seen: int
-
-
 class Session:
     """The state of one cycle.
 
     Attributes:
         profile: capacity and quota over time.
+        counts: what was counted on it.
         tree: the compiled quota tree.
         explained: kind and flavors -> version of the profile, and the reason found then.
         free_at_start: what was free before anything was decided.
@@ -86,20 +69,31 @@ class Session:
         self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
         self._rooms: dict[Demand, int] = {}
         self.active = [(job.spec, job.started_s, self.hold_of(job)) for job in snapshot.running]
+        self._cells = (0, cells_of(self.layout, self.tree, ()))
         self.free_at_start = self.layout.free_now(snapshot.fleet)
         self.plan_from(self.free_at_start, _by_limit(now_s))
 
     def plan_from(self, free: Free, ends: Ends) -> None:
         """Begin a profile; whatever was counted on another one is forgotten."""
-        active = [(ends(job, started_s), hold) for job, started_s, hold in self.active]
-        self.profile = Profile(self.layout, free, self.tree, active, now_s=self.now_s)
-        self._windows: dict[int, _Window] = {}
-        self._counted: dict[tuple[Demand, int], _Counted] = {}
+        ends_s = [ends(job, started_s) for job, started_s, _ in self.active]
+        self.profile = Profile(
+            self.layout, free, self.tree, self._active_cells(), ends_s, now_s=self.now_s
+        )
+        self.counts = Counts(self.profile, self.policy.placement)
         self._no_earlier: dict[Kind, float] = {}
         self.explained: dict[
             tuple[*Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
         ] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
+
+    def _active_cells(self) -> Cells:
+        """Return what all that is active holds; what was worked out before is kept."""
+        known, cells = self._cells
+        if known < len(self.active):
+            holds = [hold for _, _, hold in self.active[known:]]
+            cells = cells.and_then(cells_of(self.layout, self.tree, holds), known)
+            self._cells = (len(self.active), cells)
+        return cells
 
     def with_ends(self, ends: Ends) -> "Session":
         """Return this session on a profile of its own, on which nothing is reserved.
@@ -109,6 +103,7 @@ class Session:
         Args:
             ends: says when each job that runs or was started in this cycle ends.
         """
+        self._active_cells()  # both share them
         other = copy(self)
         other.plan_from(self.profile.row(0), ends)
         return other
@@ -165,9 +160,11 @@ class Session:
 
     def filter(self, demand: Demand) -> Filter:
         """Return the ready-made filter of a demand."""
-        if demand not in self._filters:
-            self._filters[demand] = Filter(self.layout, demand)
-        return self._filters[demand]
+        found = self._filters.get(demand)
+        if found is None:
+            found = Filter(self.layout, demand)
+            remember(self._filters, demand, found)
+        return found
 
     def demand(self, job: JobSpec, flavor: int, *, whatever_health: bool = False) -> Demand:
         """Return the demand of one replica on one flavor."""
@@ -232,11 +229,11 @@ class Session:
                 full = False
                 continue
             demand = self.demand(job, flavor)
-            counted = self.counted(demand, last)
-            replicas = min(replicas, counted.total)
+            replicas = min(replicas, self.counted(demand, last).total)
             if replicas >= max(job.replicas_min, best.replicas + 1 if best else 1):
-                site = self._site(demand, counted, last)
-                best = Fit(flavor, replicas, self.now_s, site)
+                best = Fit(flavor, replicas, self.now_s, self.site(demand, last))
+                if replicas == job.replicas_max:
+                    break
         if full and best is None:
             self._full[kind] = job.time_limit_s
         return best
@@ -245,51 +242,17 @@ class Session:
         """Return what a job has in common with others that need the same places."""
         return (job.shape, self.allowed(job), job.tolerations, job.replicas_min)
 
-    def counted(self, demand: Demand, rows: int) -> _Counted:
-        """Return counts and scores of a demand for a start now, up to date."""
-        key = (demand, self.profile.rows[rows - 1])
-        free, log = self._free(rows), self.profile.touched
-        found = self._counted.get(key)
-        if found is None:
-            site = scored(self.layout, self.filter(demand), free, self.policy.placement)
-            total = int(site.counts.sum())
-            found = _Counted(site.counts, site.scores, total, len(log))
-            self._counted[key] = found
-        elif found.seen < len(log):
-            self._recount(found, demand, free)
-        return found
+    def counted(self, demand: Demand, rows: int) -> Counted:
+        """Return how many replicas of a demand could start now, node by node and in sum."""
+        return self.counts.counted(demand, self.filter(demand), rows)
 
-    def _recount(self, found: _Counted, demand: Demand, free: Free) -> None:
-        log = self.profile.touched
-        nodes = np.array(sorted(set(log[found.seen :])), dtype=np.int64)
-        part, wanted = Free(*(table[nodes] for table in free)), self.filter(demand)
-        counts = wanted.count(part, nodes)
-        found.total += int(counts.sum() - found.counts[nodes].sum())
-        found.counts[nodes] = counts
-        score = SCORES[self.policy.placement]
-        found.scores[nodes] = score(self.layout, wanted, part, nodes)
-        found.seen = len(log)
+    def pool(self, demand: Demand) -> Pool:
+        """Return what is free now of all that a demand may use."""
+        return self.counts.pool(demand, self.filter(demand))
 
-    def _free(self, rows: int) -> Free:
-        """Return what is free in all of the first rows."""
-        if rows == 1:
-            return self.profile.row(0)
-        key, log = self.profile.rows[rows - 1], self.profile.touched
-        window = self._windows.get(key)
-        if window is None:
-            window = _Window(self.profile.floor(0, rows), len(log))
-            self._windows[key] = window
-        elif window.seen < len(log):
-            nodes = np.array(sorted(set(log[window.seen :])), dtype=np.int64)
-            part = self.profile.floor(0, rows, nodes)
-            for table, values in zip(window.free, part, strict=True):
-                table[nodes] = values
-            window.seen = len(log)
-        return window.free
-
-    def _site(self, demand: Demand, counted: _Counted, rows: int) -> Site:
-        wanted = self.filter(demand)
-        return Site(self.layout, wanted, self._free(rows), counted.counts, counted.scores)
+    def site(self, demand: Demand, rows: int) -> Site:
+        """Return what a placement that starts now is chosen from."""
+        return self.counts.site(demand, self.filter(demand), rows)
 
     # -- later --------------------------------------------------------------------------------
 
@@ -354,7 +317,7 @@ class Session:
             counted = self.counted(demand, 1)
             counts = np.where(self.layout.ready, 0, counted.counts)
             if counts.sum() >= job.replicas_min:
-                site = self._site(demand, counted, 1)._replace(counts=counts)
+                site = self.site(demand, 1)._replace(counts=counts)
                 replicas, _ = place(site, job.replicas_min, self.policy.placement)
                 hold = Hold(job.tenant, (), job.shape, replicas)
                 self.profile.hold(hold, self.now_s, self.now_s + job.time_limit_s)
