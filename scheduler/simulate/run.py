@@ -114,6 +114,7 @@ class _Run:
         self._usage = DecayedUsage(world.fleet, world.usage_decayed, now_s=world.now_s)
         self._ratios = RuntimeRatios(world.runtime_ratios)
         self._waiting, self._running = Waiting(), dict[str, Attempt]()
+        self._shown: dict[str, RunningJob] = {}  # of each attempt, what decisions see
         self._records: dict[str, Record] = {}
         self._unanswered: set[str] = set()
         self._spans: list[Span] = []
@@ -177,6 +178,7 @@ class _Run:
 
     def _checkpoint(self, attempt: Attempt, now_s: float) -> None:
         attempt.save(now_s)
+        self._show(attempt)
         self._events += 1
         self._plan_checkpoint(attempt)
 
@@ -224,7 +226,7 @@ class _Run:
     def _stop(self, attempt: Attempt, now_s: float, *, final: bool) -> None:
         """Free what an attempt holds, and book it as the portal's ledger does."""
         spec, replicas = attempt.running.spec, attempt.running.replicas
-        del self._running[spec.uid]
+        del self._running[spec.uid], self._shown[spec.uid]
         self._elastic -= spec.replicas_max > spec.replicas_min
         self._holdings.give_back(spec.shape, replicas)
         self._close(attempt, now_s, final=final)
@@ -261,7 +263,7 @@ class _Run:
             now_s=now_s,
             fleet=self._holdings.freeze(),
             pending=self._waiting.freeze(),
-            running=tuple(attempt.running for attempt in self._running.values()),
+            running=tuple(self._shown.values()),
             usage_decayed=self._usage.now(now_s),
             runtime_ratios=self._ratios.now(),
         )
@@ -311,6 +313,7 @@ class _Run:
             attempt.save(now_s)
         ending_s = now_s + self._pace.grace_s
         attempt.running = replace(attempt.running, ending_s=ending_s)
+        self._show(attempt)
         heappush(self._heap, (ending_s, _LEAVE, preempt.uid, attempt.token))
 
     def _resize(self, resizes: Iterable[Resize], now_s: float) -> None:
@@ -327,6 +330,7 @@ class _Run:
             record.resizes += 1
             flavor, self._tokens = self._holdings.flavor(resize.replicas), self._tokens + 1
             attempt.resize(resize.replicas, flavor, now_s=now_s, token=self._tokens)
+            self._show(attempt)
             self._plan_end(attempt)
             if resize.beneficiary:
                 beneficiary = self._records[resize.beneficiary].job.spec
@@ -346,12 +350,16 @@ class _Run:
             record.job, running, start.flavor, safe=record.safe, token=self._tokens
         )
         self._running[spec.uid] = attempt
+        self._show(attempt)
         self._elastic += spec.replicas_max > spec.replicas_min
         record.starts.append(now_s)
         record.state = End.RUNNING
         self._events += 1
         self._seen_s = now_s
         self._plan_end(attempt)
+
+    def _show(self, attempt: Attempt) -> None:
+        self._shown[attempt.running.spec.uid] = attempt.running
 
     def _plan_end(self, attempt: Attempt) -> None:
         uid, ending_s = attempt.running.spec.uid, attempt.running.ending_s

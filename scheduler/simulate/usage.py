@@ -13,6 +13,8 @@ from scheduler.core.snapshot import Fleet
 HALF_LIFE_S = 7 * 86400.0
 """Slurm's PriorityDecayHalfLife."""
 
+_MOST_LIVES = 500.0
+
 RATIO_COUNT = 200
 """So many of the last jobs say how long jobs really run."""
 
@@ -32,30 +34,38 @@ class DecayedUsage:
         self._capacity = {CPU_FLAVOR: int(fleet.node_cpu_milli.sum())}
         for i, flavor in enumerate(fleet.flavors):
             self._capacity[flavor.name] = WHOLE_MILLI * int((fleet.device_flavor == i).sum())
+        self._base_s = now_s
         self._used = {(tenant, ""): share for tenant, share in start.items()}
-        self._at_s = now_s
+        self._most = dict(start)
 
     def book(self, tenant: str, flavor: str, milli: int, start_s: float, *, now_s: float) -> None:
         """Add what a placement held of a flavor from its start until now."""
         capacity = self._capacity.get(flavor, 0)
         if capacity and milli:
-            self._decay(now_s)
+            grown = self._grown(now_s)
             share = milli / capacity * (1.0 - 0.5 ** ((now_s - start_s) / HALF_LIFE_S))
-            self._used[tenant, flavor] = self._used.get((tenant, flavor), 0.0) + share
+            used = self._used.get((tenant, flavor), 0.0) + share * grown
+            self._used[tenant, flavor] = used
+            self._most[tenant] = max(self._most.get(tenant, 0.0), used)
 
     def now(self, now_s: float) -> dict[str, float]:
         """Return tenant -> usage."""
-        self._decay(now_s)
-        usage: dict[str, float] = {}
-        for (tenant, _), share in self._used.items():
-            usage[tenant] = max(usage.get(tenant, 0.0), share)
-        return usage
+        left = 1.0 / self._grown(now_s)
+        return {tenant: used * left for tenant, used in self._most.items()}
 
-    def _decay(self, now_s: float) -> None:
-        if now_s > self._at_s:
-            factor = 0.5 ** ((now_s - self._at_s) / HALF_LIFE_S)
-            self._used = {key: share * factor for key, share in self._used.items()}
-            self._at_s = now_s
+    def _grown(self, now_s: float) -> float:
+        """Return what a share of now is worth at the base: old ones stay, new ones weigh more.
+
+        So a booking costs the same however many tenants there are. The base follows after 500
+        half-lives, where numbers would grow too large.
+        """
+        lives = (now_s - self._base_s) / HALF_LIFE_S
+        if lives > _MOST_LIVES:
+            left = 0.5**lives
+            self._used = {key: used * left for key, used in self._used.items()}
+            self._most = {key: used * left for key, used in self._most.items()}
+            self._base_s, lives = now_s, 0.0
+        return float(2.0**lives)
 
 
 class RuntimeRatios:

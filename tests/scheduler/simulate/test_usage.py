@@ -1,0 +1,60 @@
+import pytest
+
+from scheduler.simulate.usage import HALF_LIFE_S, RATIO_COUNT, DecayedUsage, RuntimeRatios
+from tests.builders import FleetBuilder
+
+FLEET = FleetBuilder().node("n", cpu=8, devices=4, flavor="a100").build()
+
+
+def test_half_of_the_fleet_for_one_half_life_counts_a_quarter() -> None:
+    # 2 of 4 devices over the last half-life: 1/2 * (0.5^0 - 0.5^1) = 0.25, half of it later
+    usage = DecayedUsage(FLEET, {}, now_s=0.0)
+    usage.book("t", "a100", 2000, 0.0, now_s=HALF_LIFE_S)
+    assert usage.now(HALF_LIFE_S) == {"t": pytest.approx(0.25)}
+    assert usage.now(2 * HALF_LIFE_S) == {"t": pytest.approx(0.125)}
+
+
+def test_bookings_add_up_and_the_most_used_flavor_counts() -> None:
+    # a100: 1/4 * 1/2, then halved, plus the same again: 3/16; cpu: 8 of 8 cores for as long: 1/2
+    usage = DecayedUsage(FLEET, {}, now_s=0.0)
+    usage.book("t", "a100", 1000, 0.0, now_s=HALF_LIFE_S)
+    usage.book("t", "a100", 1000, HALF_LIFE_S, now_s=2 * HALF_LIFE_S)
+    assert usage.now(2 * HALF_LIFE_S) == {"t": pytest.approx(3 / 16)}
+    usage.book("t", "cpu", 8000, HALF_LIFE_S, now_s=2 * HALF_LIFE_S)
+    assert usage.now(2 * HALF_LIFE_S) == {"t": pytest.approx(0.5)}
+
+
+def test_what_was_used_before_the_begin_decays_too() -> None:
+    usage = DecayedUsage(FLEET, {"t": 0.8}, now_s=0.0)
+    assert usage.now(2 * HALF_LIFE_S) == {"t": pytest.approx(0.2)}
+
+
+def test_thousand_half_lives_later_the_numbers_still_hold() -> None:
+    usage = DecayedUsage(FLEET, {"t": 0.8}, now_s=0.0)
+    for lives in range(1, 1101):
+        usage.book("t", "a100", 4000, (lives - 1) * HALF_LIFE_S, now_s=lives * HALF_LIFE_S)
+    # the whole fleet for ever: 1/2 + 1/4 + ... = 1
+    assert usage.now(1100 * HALF_LIFE_S) == {"t": pytest.approx(1.0)}
+
+
+def test_flavor_that_the_fleet_does_not_have_is_not_counted() -> None:
+    usage = DecayedUsage(FLEET, {}, now_s=0.0)
+    usage.book("t", "", 0, 0.0, now_s=10.0)
+    usage.book("t", "k80", 1000, 0.0, now_s=10.0)
+    assert usage.now(10.0) == {}
+
+
+def test_last_runtimes_are_kept_ascending_and_capped() -> None:
+    ratios = RuntimeRatios((0.2, 0.9))
+    ratios.add(50.0, 100.0)
+    ratios.add(130.0, 100.0)  # the grace of a stop is no runtime
+    assert ratios.now() == (0.2, 0.5, 0.9, 1.0)
+
+
+def test_only_so_many_runtimes_are_kept() -> None:
+    ratios = RuntimeRatios(())
+    for k in range(RATIO_COUNT + 50):
+        ratios.add(float(k), 1000.0)
+    kept = ratios.now()
+    assert len(kept) == RATIO_COUNT
+    assert (kept[0], kept[-1]) == (0.05, 0.249)  # the first 50 are forgotten
