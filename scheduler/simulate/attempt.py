@@ -1,7 +1,6 @@
 """One attempt of a job: what it holds, and how far its work has come."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scheduler.core.snapshot import ReplicaPlacement, RunningJob
@@ -23,6 +22,7 @@ class Attempt:
         held_s: since when it holds what it holds now.
         token: events that were planned under another one are void.
         kept_s: seconds of work since `held_s` that are saved.
+        target: what it goes on with when it leaves what it holds; () = it waits again.
     """
 
     job: SimJob
@@ -34,6 +34,7 @@ class Attempt:
     held_s: float
     token: int
     kept_s: float = 0.0
+    target: tuple[ReplicaPlacement, ...] = ()
 
     @classmethod
     def begin(
@@ -78,15 +79,6 @@ class Attempt:
     def lost_s(self, now_s: float) -> float:
         """Return the seconds of work that are lost if it stops now."""
         return max(0.0, now_s - self.since_s)
-
-    def resize(
-        self, replicas: Sequence[ReplicaPlacement], flavor: str, *, now_s: float, token: int
-    ) -> None:
-        """Go on from the last checkpoint with other replicas."""
-        self.running = replace(self.running, replicas=tuple(replicas))
-        self.flavor, self.token = flavor, token
-        self.rate = self.job.rate(flavor, len(replicas))
-        self.since_s, self.held_s, self.kept_s = now_s + self.job.startup_s, now_s, 0.0
 
     def device_milli(self) -> int:
         """Return the thousandths of devices that it holds."""

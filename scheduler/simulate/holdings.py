@@ -54,6 +54,19 @@ class Holdings:
         if least < 0:
             raise InvalidPlanError(f"job {uid!r} was placed where less is free than it takes")
 
+    def room_for(self, shape: ReplicaShape, replicas: Sequence[ReplicaPlacement]) -> bool:
+        """Return whether some replicas could be held now, on nodes that may take work."""
+        ready = self._frozen.node_ready
+        if not all(ready[place.node] for place in replicas):
+            return False
+        try:
+            self.take(shape, replicas, "")
+        except InvalidPlanError:
+            return False
+        finally:
+            self.give_back(shape, replicas)
+        return True
+
     def give_back(self, shape: ReplicaShape, replicas: Sequence[ReplicaPlacement]) -> None:
         """Free some replicas."""
         for place in replicas:

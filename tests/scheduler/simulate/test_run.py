@@ -28,9 +28,9 @@ def of(result: Result, uid: str) -> History:
 
 
 def scripted(script: dict[float, Plan]) -> Decider:
-    """Carry out what is written for a moment, and nothing at other moments."""
-    empty = plan()
-    return lambda _, now_s: script.get(now_s, empty)
+    """Carry out what is written for a moment, once, and nothing at other moments."""
+    empty, left = plan(), dict(script)
+    return lambda _, now_s: left.pop(now_s, empty)
 
 
 def plan(
@@ -203,13 +203,65 @@ def test_elastic_job_works_faster_with_more_replicas() -> None:
     assert of(result, "e").end_s == 70.0
 
 
-def test_job_shrinks_for_another_that_starts_in_the_same_plan() -> None:
+def test_job_that_shrinks_for_another_leaves_after_its_notice_and_goes_on() -> None:
+    seen: dict[float, Snapshot] = {}
     shrink = Resize("e", (place(1),), beneficiary="b")
-    script = {0.0: plan([start("e", 0, 1)]), 10.0: plan([start("b", 0)], resizes=[shrink])}
+    play = scripted(
+        {
+            0.0: plan([start("e", 0, 1)]),
+            10.0: plan(resizes=[shrink]),
+            15.0: plan([start("b", 0)]),
+        }
+    )
+
+    def decider(snapshot: Snapshot, now_s: float) -> Plan:
+        seen[now_s] = snapshot
+        return play(snapshot, now_s)
+
     jobs = [work("e", 0, 100, replicas=1, replicas_max=2), work("b", 10, 5)]
-    result = simulate(site(devices=2), jobs, scripted(script), pace=AT_ONCE)
-    assert of(result, "b").end_s == 15.0
-    assert of(result, "e").end_s == 110.0  # it begins again at 10, one unit a second
+    jobs += [work("c", 12, 1), work("d", 700, 1)]
+    pace = replace(AT_ONCE, grace_s=5.0, keep_size_s=600.0)
+    result = simulate(site(devices=2), jobs, decider, pace=pace)
+    [told] = seen[12.0].running
+    assert (told.ending_s, told.keeps) == (15.0, (place(1),))
+    assert [job.promised_s for job in seen[12.0].pending] == [10.0, 0.0]
+    # from 15 it has one device, for which nothing was saved: until 115; it may not grow at once
+    [kept] = seen[15.0].running
+    assert (kept.started_s, kept.replicas, kept.spec.replicas_max) == (15.0, (place(1),), 1)
+    assert of(result, "b").starts == (15.0,)
+    assert (of(result, "e").end_s, of(result, "e").resizes) == (115.0, 1)
+
+
+def test_resized_job_may_grow_again_after_a_while() -> None:
+    seen: dict[float, Snapshot] = {}
+    play = scripted({0.0: plan([start("e", 0, 1)]), 10.0: plan(resizes=[Resize("e", (place(1),))])})
+
+    def decider(snapshot: Snapshot, now_s: float) -> Plan:
+        seen[now_s] = snapshot
+        return play(snapshot, now_s)
+
+    jobs = [work("e", 0, 500, replicas=1, replicas_max=2), work("b", 10, 1), work("c", 109, 1)]
+    jobs += [work("d", 110, 1)]
+    simulate(site(devices=2), jobs, decider, pace=replace(AT_ONCE, keep_size_s=100.0))
+    assert [seen[at].running[0].spec.replicas_max for at in (109.0, 110.0)] == [1, 2]
+
+
+def test_job_whose_new_replicas_are_taken_meanwhile_waits() -> None:
+    # e is to grow onto device 1 at 15, but b took it at 12
+    grow = Resize("e", (place(0), place(1)))
+    script = {
+        0.0: plan([start("e", 0)]),
+        10.0: plan(resizes=[grow]),
+        12.0: plan([start("b", 1)]),
+        20.0: plan([start("e", 0)]),
+    }
+    jobs = [work("e", 0, 100, replicas=1, replicas_max=2), work("c", 10, 1), work("b", 12, 100)]
+    jobs += [work("d", 20, 1)]
+    pace = replace(AT_ONCE, grace_s=5.0)
+    result = simulate(site(devices=2), jobs, scripted(script), pace=pace)
+    seen = of(result, "e")
+    assert (seen.starts, seen.resizes, seen.evictions) == ((0.0, 20.0), 0, 0)
+    assert seen.end_s == 120.0
 
 
 @BOTH

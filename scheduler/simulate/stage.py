@@ -1,0 +1,263 @@
+"""The world while time passes: what waits, what runs, what is free, and every move of a job."""
+
+import math
+from dataclasses import replace
+from heapq import heappush
+from typing import TypeAlias
+
+from scheduler.core.errors import InvalidPlanError
+from scheduler.core.plan import Plan, Start
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.simulate.attempt import Attempt
+from scheduler.simulate.holdings import Holdings
+from scheduler.simulate.jobs import NodeChange, SimJob
+from scheduler.simulate.pace import Pace
+from scheduler.simulate.records import Record
+from scheduler.simulate.result import Capacity, End, Result, Span
+from scheduler.simulate.usage import DecayedUsage, RuntimeRatios
+from scheduler.simulate.waiting import Waiting
+
+CHECKPOINT, END, LEAVE, REGAIN, NODE = range(5)
+"""Kinds of events, in the order in which they happen at one instant."""
+
+Event: TypeAlias = tuple[float, int, str, int]
+"""(when, kind, job or node, token of the attempt or index of the change)."""
+
+
+class Stage:
+    """What there is, and what can be done to it.
+
+    Attributes:
+        heap: events to come; those of an attempt that is over are void.
+        waiting: the jobs that wait.
+        records: uid -> what was seen of a job so far.
+        elastic: how many running jobs could have other sizes.
+        events: how many moves there were.
+    """
+
+    def __init__(self, world: Snapshot, pace: Pace) -> None:
+        self._world, self._pace = world, pace
+        self._holdings = Holdings(world.fleet)
+        self._usage = DecayedUsage(world.fleet, world.usage_decayed, now_s=world.now_s)
+        self._ratios = RuntimeRatios(world.runtime_ratios)
+        self._running: dict[str, Attempt] = {}
+        self._shown: dict[str, RunningJob] = {}  # of each attempt, what decisions see
+        self._spans: list[Span] = []
+        self._capacity = [Capacity(world.now_s, self._holdings.capacity())]
+        self._tokens = 0
+        self.heap: list[Event] = []
+        self.waiting = Waiting()
+        self.records: dict[str, Record] = {}
+        self.elastic = self.events = 0
+
+    def freeze(self, now_s: float) -> Snapshot:
+        """Return what a decision may look at."""
+        return replace(
+            self._world,
+            now_s=now_s,
+            fleet=self._holdings.freeze(),
+            pending=self.waiting.freeze(),
+            running=tuple(self._shown.values()),
+            usage_decayed=self._usage.now(now_s),
+            runtime_ratios=self._ratios.now(),
+        )
+
+    def attempt(self, uid: str, token: int) -> Attempt | None:
+        """Return the attempt that an event is about, None if it is over."""
+        attempt = self._running.get(uid)
+        return attempt if attempt and attempt.token == token else None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs."""
+        return not self._running
+
+    # -- what happens -------------------------------------------------------------------------
+
+    def arrive(self, job: SimJob) -> None:
+        """Let a job wait for the first time."""
+        self.records[job.spec.uid] = Record(job, [])
+        self.waiting.add(job.spec)
+        self.events += 1
+
+    def checkpoint(self, attempt: Attempt, now_s: float) -> None:
+        """Save what a job has done."""
+        attempt.save(now_s)
+        self._show(attempt)
+        self.events += 1
+        self._plan_checkpoint(attempt)
+
+    def end(self, attempt: Attempt, now_s: float) -> None:
+        """Let a job end that is done, fails or is out of time."""
+        spec = attempt.running.spec
+        record = self.records[spec.uid]
+        record.state, record.end_s = attempt.end()[1], now_s
+        self._ratios.add(now_s - attempt.running.started_s, spec.time_limit_s)
+        self._stop(attempt, now_s, final=True)
+
+    def leave(self, attempt: Attempt, now_s: float) -> None:
+        """Let a job leave that was told to: it waits again, or goes on with other replicas."""
+        spec = self._requeue(attempt, now_s)
+        record = self.records[spec.uid]
+        if not attempt.target:
+            record.evictions += 1
+            self.waiting.add(replace(spec, preempted_count=spec.preempted_count + 1))
+        elif self._holdings.room_for(spec.shape, attempt.target):
+            record.resizes += 1
+            kept = replace(spec, replicas_max=len(attempt.target))
+            self._begin(record, kept, attempt.target, now_s)
+        else:
+            self.waiting.add(replace(spec, promised_s=now_s))
+
+    def regain(self, attempt: Attempt, now_s: float) -> None:
+        """Let a resized job have any of its sizes again."""
+        del now_s
+        spec = attempt.running.spec
+        most = self.records[spec.uid].job.spec.replicas_max
+        attempt.running = replace(attempt.running, spec=replace(spec, replicas_max=most))
+        self._show(attempt)
+
+    def change(self, change: NodeChange, now_s: float) -> None:
+        """Let a node go or come back; what is lost with it waits again."""
+        node = self._holdings.mark(change.node, change.note)
+        self._capacity.append(Capacity(now_s, self._holdings.capacity()))
+        gone = [
+            attempt
+            for attempt in self._running.values()
+            if change.loses_jobs and any(r.node == node for r in attempt.running.replicas)
+        ]
+        for attempt in gone:
+            spec = self._requeue(attempt, now_s)
+            self.records[spec.uid].losses += 1
+            self.waiting.add(spec)
+
+    def _requeue(self, attempt: Attempt, now_s: float) -> JobSpec:
+        """Stop an attempt before its end, and return what its job asks for from now on."""
+        spec = attempt.running.spec
+        record, lost_s = self.records[spec.uid], attempt.lost_s(now_s)
+        record.lost_s += lost_s
+        record.lost_device_s += lost_s * attempt.device_milli() / 1000
+        record.safe, record.state = attempt.safe, End.WAITING
+        self._stop(attempt, now_s, final=False)
+        return replace(spec, replicas_max=record.job.spec.replicas_max)
+
+    def _stop(self, attempt: Attempt, now_s: float, *, final: bool) -> None:
+        """Free what an attempt holds, and book it as the portal's ledger does."""
+        spec, span = attempt.running.spec, attempt.span(now_s, final=final)
+        del self._running[spec.uid], self._shown[spec.uid]
+        self.elastic -= _is_elastic(attempt.job.spec)
+        self._holdings.give_back(spec.shape, attempt.running.replicas)
+        self._spans.append(span)
+        book, start_s = self._usage.book, span.start_s
+        book(span.tenant, CPU_FLAVOR, span.cpu_milli, start_s, now_s=now_s)
+        book(span.tenant, span.flavor, span.device_milli, start_s, now_s=now_s)
+        self.events += 1
+
+    # -- what is decided ----------------------------------------------------------------------
+
+    def carry_out(self, plan: Plan, now_s: float) -> None:
+        """Do what a plan says.
+
+        Raises:
+            InvalidPlanError: it cannot be done.
+        """
+        try:
+            for preempt in plan.preempts:
+                self._tell(preempt.uid, (), preempt.beneficiary, now_s)
+            for start in plan.starts:
+                self._start(start, now_s)
+            for resize in plan.resizes:
+                self._tell(resize.uid, resize.replicas, resize.beneficiary, now_s)
+        except (KeyError, IndexError) as unknown:
+            raise InvalidPlanError(f"the plan speaks of what is not there: {unknown}") from unknown
+
+    def _tell(
+        self, uid: str, target: tuple[ReplicaPlacement, ...], beneficiary: str, now_s: float
+    ) -> None:
+        """Tell a job to leave for another; with a target, to go on with that afterwards."""
+        attempt = self._running[uid]
+        if beneficiary and beneficiary != uid:
+            submitted_s = self.records[beneficiary].job.spec.submitted_s
+            self.waiting.promise(submitted_s, beneficiary, now_s=now_s)
+        if attempt.running.ending_s is not None:
+            return
+        if attempt.job.saves_when_told:
+            attempt.save(now_s)
+        ending_s, held = now_s + self._pace.grace_s, attempt.running.replicas
+        keeps = tuple(replica for replica in held if replica in target)
+        attempt.running = replace(attempt.running, ending_s=ending_s, keeps=keeps)
+        attempt.target = target
+        self._show(attempt)
+        heappush(self.heap, (ending_s, LEAVE, uid, attempt.token))
+
+    def _start(self, start: Start, now_s: float) -> None:
+        record = self.records[start.uid]
+        spec = self.waiting.take(record.job.spec.submitted_s, start.uid)
+        record.starts.append(now_s)
+        self._begin(record, spec, start.replicas, now_s)
+
+    def _begin(
+        self, record: Record, spec: JobSpec, replicas: tuple[ReplicaPlacement, ...], now_s: float
+    ) -> None:
+        """Let a job hold some replicas and run from its last checkpoint."""
+        self._holdings.take(spec.shape, replicas, spec.uid)
+        spec = replace(spec, promised_s=0.0) if spec.promised_s else spec
+        saved_s = now_s if record.job.checkpoint_every_s else None
+        running = RunningJob(spec, replicas, now_s, checkpointed_s=saved_s)
+        self._tokens += 1
+        flavor = self._holdings.flavor(replicas)
+        attempt = Attempt.begin(record.job, running, flavor, safe=record.safe, token=self._tokens)
+        self._running[spec.uid] = attempt
+        self._show(attempt)
+        self.elastic += _is_elastic(record.job.spec)
+        record.state = End.RUNNING
+        self.events += 1
+        self._plan(attempt, now_s)
+
+    def _show(self, attempt: Attempt) -> None:
+        self._shown[attempt.running.spec.uid] = attempt.running
+
+    def _plan(self, attempt: Attempt, now_s: float) -> None:
+        """Note what will happen to an attempt that begins."""
+        uid, end_s = attempt.running.spec.uid, attempt.end()[0]
+        if end_s < math.inf:
+            heappush(self.heap, (end_s, END, uid, attempt.token))
+        if attempt.running.spec.replicas_max < attempt.job.spec.replicas_max:
+            regain_s = now_s + self._pace.keep_size_s
+            heappush(self.heap, (regain_s, REGAIN, uid, attempt.token))
+        self._plan_checkpoint(attempt)
+
+    def _plan_checkpoint(self, attempt: Attempt) -> None:
+        at_s = attempt.next_checkpoint_s()
+        if at_s < attempt.end()[0]:
+            heappush(self.heap, (at_s, CHECKPOINT, attempt.running.spec.uid, attempt.token))
+
+    # -- the end ------------------------------------------------------------------------------
+
+    def result(self, end_s: float, cycles: int) -> Result:
+        """Return what was seen; what still runs is cut at the end."""
+        still = [attempt.span(end_s, final=False) for attempt in self._running.values()]
+        spans = sorted([*self._spans, *still], key=lambda span: (span.end_s, span.uid))
+        return Result(
+            begin_s=self._world.now_s,
+            end_s=end_s,
+            jobs=tuple(self.records[uid].history() for uid in sorted(self.records)),
+            spans=tuple(spans),
+            capacity=tuple(self._capacity),
+            events=self.events,
+            cycles=cycles,
+        )
+
+
+def _is_elastic(spec: JobSpec) -> bool:
+    return spec.replicas_max > spec.replicas_min
+
+
+MOVES = {
+    CHECKPOINT: Stage.checkpoint,
+    END: Stage.end,
+    LEAVE: Stage.leave,
+    REGAIN: Stage.regain,
+}
+"""What an event of an attempt does."""
