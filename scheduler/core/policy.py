@@ -79,6 +79,9 @@ class Policy:
         seed: of every random choice.
         preemption: when running jobs may be evicted.
         qos: factor of quality of service by job kind.
+        backfill_depth: so many blocked jobs get a planned start and a reservation.
+        remedy_depth: so many blocked jobs, the first of the queue, are told what would help.
+        expects_starts: say when blocked jobs are expected to start; a simulation may do without.
     """
 
     strategy: str = "optimising"
@@ -89,3 +92,6 @@ class Policy:
     seed: int = 0
     preemption: PreemptionPolicy = field(default_factory=PreemptionPolicy)
     qos: QosFactors = field(default_factory=QosFactors)
+    backfill_depth: int = 100  # Slurm's bf_max_job_test
+    remedy_depth: int = 10
+    expects_starts: bool = True

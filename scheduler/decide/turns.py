@@ -18,12 +18,6 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.session import Session
 
-BACKFILL_DEPTH = 100
-"""So many blocked jobs get a planned start and a reservation (Slurm's bf_max_job_test)."""
-
-REMEDY_DEPTH = 10
-"""So many blocked jobs, the first of the queue, get remedies in a normal cycle."""
-
 
 class Turns:
     """What one pass over the queue has decided so far.
@@ -102,13 +96,13 @@ class Turns:
         """Say why the job waits, and plan and reserve for it while the depth lasts."""
         job = ranked.job
         why = explain.blocked(self.session, job)
-        helped = len(self._waiting) < REMEDY_DEPTH or job.uid == self._focus
+        helped = len(self._waiting) < self.policy.remedy_depth or job.uid == self._focus
         helps = self._remedies(job, why) if helped else ()
         if why.code is WaitReason.NODES_UNAVAILABLE:
             self.session.take_unavailable(job)
         self._quota_contested |= why.code is WaitReason.WAITING_FOR_QUOTA
         planned_s = None
-        if len(self._waiting) < BACKFILL_DEPTH:
+        if len(self._waiting) < self.policy.backfill_depth:
             fit = self.session.fit_later(job)
             if fit:
                 self.session.take(job, fit)
@@ -134,7 +128,9 @@ class Turns:
 
     def plan(self, report: SolverReport) -> Plan:
         """Return the plan of what was decided."""
-        timed = with_expected_starts(self.session, self._waiting)
+        timed = tuple(one.pending for one in self._waiting)
+        if self.policy.expects_starts:
+            timed = with_expected_starts(self.session, self._waiting)
         return Plan(
             cluster=self.snapshot.cluster,
             now_s=self.now_s,

@@ -51,3 +51,19 @@ def test_a_quota_that_is_used_up_is_said_so() -> None:
     assert pending.code is WaitReason.WAITING_FOR_QUOTA
     assert pending.evidence["missing_milli"] == 1000
     assert pending.expected_start_p50_s == NOW_S + 3600
+
+
+def test_a_policy_may_do_without_advice_and_expected_starts_and_decides_the_same() -> None:
+    held = (running(job("old", devices=3), 0, (0, 1, 2)),)
+    snapshot = world(
+        FleetBuilder().node("n1", devices=4), [job("a", devices=2), job("b")], running=held
+    )
+    full = decide(snapshot, Policy(strategy="rules"), now_s=NOW_S, budget_s=1.0)
+    lean = Policy(strategy="rules", remedy_depth=0, expects_starts=False)
+    silent = decide(snapshot, lean, now_s=NOW_S, budget_s=1.0)
+    assert silent.starts == full.starts
+    assert full.pending[0].remedies
+    assert full.pending[0].expected_start_p50_s is not None
+    assert silent.pending[0].code is full.pending[0].code
+    assert not silent.pending[0].remedies
+    assert silent.pending[0].expected_start_p50_s is None
