@@ -27,8 +27,7 @@ from scheduler.core.snapshot import (
     Snapshot,
     TenantNode,
 )
-from scheduler.decide.cycle import RULES
-from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.decide.strategies.base import RULES, STRATEGIES
 from scheduler.decide.validate import MOST_WEIGHT
 from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
 from scheduler.selectors.policies import policy_get

@@ -14,6 +14,8 @@ CYCLE_WORDS: Final[Mapping[str, str | Promise]] = {
     "rules_kept": _("rules kept"),
     "timeout": _("out of time"),
     "error": _("error"),
+    "invalid": _("invalid plan"),
+    "late": _("too late"),
     "not_needed": _("not needed"),
     "observe": _("observe"),
     "snapshot": _("snapshot"),

@@ -92,6 +92,11 @@ class FairShareRow:
     past_frac: float = 0.0
 
 
+FAILED = ("error", "invalid", "late", "timeout")
+"""Statuses of a strategy that raised, broke an invariant, came too late, or found nothing in time:
+the rules answered for it."""
+
+
 @dataclass(frozen=True, slots=True)
 class SolverReport:
     """How the plan was found.
@@ -99,12 +104,14 @@ class SolverReport:
     Attributes:
         strategy: that answered.
         asked: strategy that was asked; another one where it fell back.
-        status: optimal, feasible, rules_kept, timeout, error or not_needed.
+        status: optimal, feasible, rules_kept or not_needed; where the strategy failed and the
+            rules answered for it, one of `FAILED`.
         objective: value of the plan under the policy's objective; None for rules alone.
         objective_rules: value of the rules plan under the same objective.
         gap_frac: relative gap to the solver's bound; None where no bound is known.
         wall_s: seconds that the strategy measured through the clock it was given; 0 = none given.
         note: why it fell back, in a few words.
+        solver: that was run, "" where none was.
     """
 
     strategy: str
@@ -115,6 +122,7 @@ class SolverReport:
     gap_frac: float | None = None
     wall_s: float = 0.0
     note: str = ""
+    solver: str = ""
 
 
 @dataclass(frozen=True, slots=True)

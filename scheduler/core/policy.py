@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass, field
 
+SOLVERS = ("highs", "cbc")
+"""Solvers of the optimising strategy; what is not installed is replaced by the first."""
+
 
 @dataclass(frozen=True, slots=True)
 class PriorityWeights:
@@ -95,3 +98,10 @@ class Policy:
     backfill_depth: int = 100  # Slurm's bf_max_job_test
     remedy_depth: int = 10
     expects_starts: bool = True
+    solver: str = "highs"
+    kinds: tuple[tuple[str, str], ...] = ()
+    shadow: str = ""
+
+    def strategy_of(self, kind: str) -> str:
+        """Return the strategy that decides jobs of a kind."""
+        return dict(self.kinds).get(kind, self.strategy)

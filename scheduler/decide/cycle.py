@@ -11,11 +11,13 @@ from scheduler.core.reasons import Pending, Remedy, WaitReason
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide import remedies
-from scheduler.decide.strategies.base import STRATEGIES, Strategy
+from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
 from scheduler.decide.turns import Turns
 from scheduler.decide.validate import validate, validate_policy
 
-RULES = "rules"
+LATE_FRAC, LATE_LEAST_S = 0.1, 0.05
+"""A strategy is late that takes longer than its budget by this part, and by so much at least."""
+
 NOT_NEEDED = SolverReport(RULES, RULES, "not_needed")
 
 
@@ -48,9 +50,10 @@ def decide(
     began_s = clock() if clock else 0.0
     plan = _checked(snapshot, _rules(snapshot, policy, now_s, budget_s))
     spent_s = clock() - began_s if clock else 0.0
-    if policy.strategy != RULES:
+    asked = asked_of(snapshot, policy)
+    if asked != RULES:
         rules, left_s = _timed(plan, spent_s), max(0.0, budget_s - spent_s)
-        plan = _improved(snapshot, policy, rules, now_s=now_s, budget_s=left_s, clock=clock)
+        plan = _improved(snapshot, policy, asked, rules, now_s=now_s, budget_s=left_s, clock=clock)
         spent_s = clock() - began_s if clock else 0.0
     return _timed(plan, spent_s)
 
@@ -89,6 +92,15 @@ def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float, fo
         if ranked.job.uid == job.uid:
             break
     return turns
+
+
+def asked_of(snapshot: Snapshot, policy: Policy) -> str:
+    """Return the strategy that is asked: another one than the rules where it decides any job.
+
+    With nothing in the queue the cluster's own one answers.
+    """
+    named = {policy.strategy_of(job.kind) for job in snapshot.pending}
+    return next(iter(sorted(named - {RULES})), RULES) if named else policy.strategy
 
 
 def _ordered(snapshot: Snapshot) -> Snapshot:
@@ -136,23 +148,32 @@ def _nothing(snapshot: Snapshot, plan: Plan, note: str) -> Plan:
 def _improved(
     snapshot: Snapshot,
     policy: Policy,
+    asked: str,
     rules: Plan,
     *,
     now_s: float,
     budget_s: float,
     clock: Callable[[], float] | None,
 ) -> Plan:
-    """Return what the policy's strategy makes of the rules plan; that plan itself if it fails."""
+    """Return what the strategy makes of the rules plan; that plan itself if it fails."""
+    began_s = clock() if clock else 0.0
     try:
-        strategy = load(policy.strategy)
-        plan = strategy(
+        plan = load(asked)(
             snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
         )
         verify(snapshot, plan)
+    except InvalidPlanError as broken:
+        return _replaced(rules, asked, "invalid", str(broken))
     except Exception as failure:  # noqa: BLE001 - a strategy is a plug-in: the rules answer for it
-        note = f"{type(failure).__name__}: {failure}"
-        return replace(rules, solver=SolverReport(RULES, policy.strategy, "error", note=note))
+        return _replaced(rules, asked, "error", f"{type(failure).__name__}: {failure}")
+    took_s = clock() - began_s if clock else 0.0
+    if took_s > budget_s + max(LATE_LEAST_S, LATE_FRAC * policy.budget_s):
+        return _replaced(rules, asked, "late", f"{took_s:.2f} s of {budget_s:.2f} s")
     return plan
+
+
+def _replaced(rules: Plan, asked: str, status: str, note: str) -> Plan:
+    return replace(rules, solver=SolverReport(RULES, asked, status, note=note))
 
 
 def _timed(plan: Plan, wall_s: float) -> Plan:

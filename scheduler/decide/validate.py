@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
-from scheduler.core.policy import Policy
+from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import Fleet, RunningJob, Snapshot, TenantNode
 from scheduler.decide.scoring import SCORES
-from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.decide.strategies.base import RULES, STRATEGIES
 
 MOST_QUOTA = 1 << 50
 """Of one line: a sum of a thousand of them still fits 64 bits."""
@@ -61,10 +61,11 @@ def validate_policy(policy: Policy) -> None:
         InvalidPolicyError: an unknown strategy or placement, or a weight that is negative, absurd
             or not a number, or a factor that is not in 0..1.
     """
-    if policy.strategy not in STRATEGIES:
-        raise InvalidPolicyError(f"strategy {policy.strategy!r} is not one of {list(STRATEGIES)}")
     if policy.placement not in SCORES:
         raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
+    if policy.solver not in SOLVERS:
+        raise InvalidPolicyError(f"solver {policy.solver!r} is not one of {list(SOLVERS)}")
+    _check_strategies(policy)
     for weights in (policy.order, policy.objective):
         for name, weight in asdict(weights).items():
             if not 0 <= weight <= MOST_WEIGHT:
@@ -75,6 +76,18 @@ def validate_policy(policy: Policy) -> None:
     for kind, factor in asdict(policy.qos).items():
         if not 0 <= factor <= 1:
             raise InvalidPolicyError(f"qos of {kind} is {factor}")
+
+
+def _check_strategies(policy: Policy) -> None:
+    """Beside the rules one strategy may decide, for one plan is made of all kinds of jobs."""
+    named = {policy.strategy, *(strategy for _, strategy in policy.kinds)}
+    for name in sorted({*named, policy.shadow} - {""}):
+        if name not in STRATEGIES:
+            raise InvalidPolicyError(f"strategy {name!r} is not one of {list(STRATEGIES)}")
+    if len(named - {RULES}) > 1:
+        raise InvalidPolicyError(f"more than one strategy beside the rules: {sorted(named)}")
+    if len({kind for kind, _ in policy.kinds}) < len(policy.kinds):
+        raise InvalidPolicyError("a kind of jobs is named twice")
 
 
 def _require(condition: bool | np.bool_, message: str) -> None:

@@ -35,7 +35,8 @@ from datetime import datetime
 from pathlib import Path
 from django.db import connection
 from scheduler import loop
-from scheduler.decide.cycle import RULES, load
+from scheduler.decide.cycle import load
+from scheduler.decide.strategies.base import RULES
 from scheduler.execute.base import ExecutorSettings
 from scheduler.execute.simulated import build
 from telemetry.models import Cluster

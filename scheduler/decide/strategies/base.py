@@ -27,6 +27,9 @@ class Strategy(Protocol):
     ) -> Plan: ...
 
 
+RULES = "rules"
+"""The strategy that answers where another one fails."""
+
 STRATEGIES: dict[str, str] = {
     "rules": "scheduler.decide.strategies.rules.decide",
     "optimising": "scheduler.decide.strategies.optimising.decide",

@@ -98,7 +98,7 @@ def test_a_plan_that_breaks_an_invariant_is_replaced_by_the_rules(
 
     monkeypatch.setattr(cycle, "load", lambda key: forgetful if key == "optimising" else real(key))
     plan = plan_of(contested())
-    assert plan.solver.status == "error"
+    assert plan.solver.status == "invalid"
     assert "is answered 0 times" in plan.solver.note
 
 

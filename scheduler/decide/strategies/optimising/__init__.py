@@ -10,18 +10,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from scheduler.core.plan import Plan, SolverReport, Start
-from scheduler.core.policy import Policy
+from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.objective import Objective
 from scheduler.decide.session import Session
+from scheduler.decide.strategies.base import RULES
 from scheduler.decide.strategies.optimising.bands import LEAST_SOLVE_S, Bands, Outcome, in_bands
 from scheduler.decide.strategies.optimising.classes import Key, key_of
+from scheduler.decide.strategies.optimising.engines import available
 from scheduler.decide.strategies.optimising.watch import Watch
 from scheduler.decide.turns import Turns
 
 NAME = "optimising"
-RULES = "rules"
-
 PASS_FACTOR = 1.0
 """Placing and explaining is given so much of the time that the rules needed for it."""
 
@@ -57,12 +57,13 @@ def decide(
     turns = Turns(snapshot, policy, now_s=now_s)
     objective = Objective(turns)
     value = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf
-    if incumbent and not _could_be_better(turns.session, objective, incumbent, turns.candidates):
+    own = [job for job in turns.candidates if policy.strategy_of(job.kind) != RULES]
+    if incumbent and not _could_be_better(turns.session, objective, incumbent, own):
         return _kept(incumbent, "not_needed", value)
     if incumbent and watch.left_s() < LEAST_SOLVE_S:
         return _kept(incumbent, "timeout", value)
     outcome = _decide_bands(turns, objective, incumbent, watch)
-    return _better(turns, objective, incumbent, outcome)
+    return _reported(_better(turns, objective, incumbent, outcome), policy)
 
 
 def _decide_bands(
@@ -70,7 +71,7 @@ def _decide_bands(
 ) -> Outcome:
     """Decide band after band; each may take a part of the time that is left."""
     chosen = {start.uid: start.flavor for start in incumbent.starts} if incumbent else {}
-    whole, outcome = Bands(turns, objective, "highs", chosen), Outcome([])
+    whole, outcome = Bands(turns, objective, _solver(turns.policy), chosen), Outcome([])
     waiting = len(turns.candidates)
     for band in in_bands(turns, incumbent, turns.policy, turns.now_s):
         limit_s = watch.left_s() * max(BAND_PART, len(band) / waiting)
@@ -79,10 +80,24 @@ def _decide_bands(
     return outcome
 
 
+def _solver(policy: Policy) -> str:
+    """Return the policy's solver, the first of all where that one is not installed."""
+    return policy.solver if available(policy.solver) else SOLVERS[0]
+
+
 def _kept(incumbent: Plan, status: str, value: float | None, gap: float | None = None) -> Plan:
+    """Return the rules plan under this strategy's report."""
     gap = 0.0 if status == "not_needed" else gap
     report = SolverReport(RULES, NAME, status, value, value, gap)
     return replace(incumbent, solver=report)
+
+
+def _reported(plan: Plan, policy: Policy) -> Plan:
+    """Return the plan with the solver that was run, and why if it was not the one asked for."""
+    solver, note = _solver(policy), plan.solver.note
+    if solver != policy.solver:
+        note = f"{policy.solver} is not installed, {solver} solved"
+    return replace(plan, solver=replace(plan.solver, solver=solver, note=note))
 
 
 def _better(turns: Turns, objective: Objective, incumbent: Plan | None, outcome: Outcome) -> Plan:

@@ -16,6 +16,7 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.decide.objective import Objective
 from scheduler.decide.ordering import Ranked
+from scheduler.decide.strategies.base import RULES
 from scheduler.decide.strategies.optimising.classes import group_jobs, group_nodes
 from scheduler.decide.strategies.optimising.engines import ENGINES, FloatArray, positions
 from scheduler.decide.strategies.optimising.model import Model, build
@@ -81,15 +82,24 @@ class Bands:
     chosen: Mapping[str, str]
 
     def decide(self, band: Sequence[Ranked], watch: Watch, outcome: Outcome) -> None:
-        """Start what the programs choose of one band, then give every other job its turn."""
+        """Start what the programs choose of one band, then give every other job its turn.
+
+        Jobs of kinds that the rules decide get theirs first; the program is not asked about them.
+        """
+        own: list[Ranked] = []
+        for ranked in band:
+            if self.turns.policy.strategy_of(ranked.job.kind) == RULES:
+                self.turns.turn(ranked)
+            else:
+                own.append(ranked)
         before = self._value()
-        first, left = self._solved(band, watch)
+        first, left = self._solved(own, watch)
         for _ in range(ROUNDS - 1):
             if not left or watch.left_s() < LEAST_SOLVE_S:
                 break
             _, left = self._solved(left, watch)
         started = {start.uid for start in self.turns.starts}
-        for ranked in band:
+        for ranked in own:
             if ranked.job.uid not in started:
                 self.turns.turn(ranked)
         outcome.statuses.append(first.status)

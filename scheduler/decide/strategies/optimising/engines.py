@@ -135,7 +135,7 @@ class Cbc:
         for i, variable in enumerate(self._integers):
             variable.lowBound, variable.upBound = float(lower[i]), float(upper[i])
             if start is not None:
-                variable.setInitialValue(float(start[i]))
+                variable.setInitialValue(float(min(max(start[i], lower[i]), upper[i])))
         return self._run(limit_s, mip=True, warmStart=start is not None)
 
     def _run(self, limit_s: float, **options: Any) -> Found | None:
