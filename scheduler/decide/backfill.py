@@ -27,6 +27,9 @@ SOFT_ROWS = 96
 HARD_ROWS = 192
 """There are never more rows than this, however long the time limits grow."""
 
+EXACT_ROWS = 16
+"""So many times are rows of their own, not merged with others: those when evicted jobs are gone."""
+
 
 class Hold(NamedTuple):
     """What one job takes: its tenant's charges and the places of its replicas."""
@@ -104,6 +107,7 @@ class Profile:
         running: what is held now.
         ends_s: (holds,) when each of the holds ends, epoch seconds after `now_s`.
         now_s: epoch seconds.
+        exact: times after now that begin rows of their own.
     """
 
     def __init__(
@@ -115,9 +119,11 @@ class Profile:
         ends_s: Sequence[float],
         *,
         now_s: float,
+        exact: Sequence[float] = (),
     ) -> None:
-        self.layout = layout
-        ends = _merged_ends(ends_s)
+        self.layout, own = layout, frozenset(exact)
+        merged = _merged_ends([end_s for end_s in ends_s if end_s not in own], RUNNING_ROWS)
+        self._ends = ends = sorted({*merged, *_merged_ends(exact, EXACT_ROWS)})
         self.times = [now_s, *ends]
         self.rows = list(range(len(self.times)))
         released = 1 + np.searchsorted(np.array(ends), np.array(ends_s))
@@ -181,6 +187,11 @@ class Profile:
         at = np.ix_(rows, nodes)
         return Free(*(table[at].min(axis=0) for table in self._tables))
 
+    def block(self, first: int, last: int, nodes: IntArray) -> Free:
+        """Return (rows, nodes, ...) copies of some nodes in the logical rows first..last-1."""
+        at = np.ix_(np.array(self.rows[first:last]), nodes)
+        return Free(*(table[at] for table in self._tables))
+
     def quota_rows(self, first: int, last: int) -> list[int]:
         """Return the array rows of a window, for the ledger."""
         return self.rows[first:last]
@@ -200,15 +211,28 @@ class Profile:
         if first > 0:
             self.first_reserved_s = min(self.first_reserved_s, start_s)
 
-    def _take(self, hold: Hold, rows: list[int]) -> None:
+    def release(self, hold: Hold, start_s: float, end_s: float) -> None:
+        """Give back from `start_s` (a row's time) what a running job would hold until `end_s`."""
+        first = bisect.bisect_left(self.times, start_s)
+        rows = self.rows[first : self.released_row(end_s)]
+        for flavor, amount in hold.charges:
+            self.ledger.add(hold.tenant, Charge(flavor, -amount), rows)
+        self._take(hold, rows, sign=-1)
+        self.touched.extend(place.node for place in hold.replicas)
+
+    def released_row(self, end_s: float) -> int:
+        """Return the logical row in which a running job that ends then is gone."""
+        return bisect.bisect_left(self.times, self._ends[bisect.bisect_left(self._ends, end_s)])
+
+    def _take(self, hold: Hold, rows: list[int], sign: int = 1) -> None:
         tables, index = self._tables, np.array(rows, dtype=np.int64)
         for place in hold.replicas:
-            tables.cpu[index, place.node] -= hold.shape.cpu_milli
-            tables.memory[index, place.node] -= hold.shape.memory_mib
+            tables.cpu[index, place.node] -= sign * hold.shape.cpu_milli
+            tables.memory[index, place.node] -= sign * hold.shape.memory_mib
             if place.devices:
                 at = np.ix_(index, np.array([place.node]), self.layout.column[list(place.devices)])
-                tables.milli[at] -= place.gpu_milli
-                tables.device_memory[at] -= place.gpu_memory_mib
+                tables.milli[at] -= sign * place.gpu_milli
+                tables.device_memory[at] -= sign * place.gpu_memory_mib
 
 
 def _freed(free: Free, running: Cells, released: IntArray, rows: int) -> Free:
@@ -249,10 +273,10 @@ def _minimum(table: IntArray, rows: IntArray) -> IntArray:
     return least
 
 
-def _merged_ends(ends: Sequence[float]) -> list[float]:
-    """Return at most RUNNING_ROWS ends, ascending; the last of each group stands for the group."""
+def _merged_ends(ends: Sequence[float], most: int) -> list[float]:
+    """Return about `most` ends, ascending; the last of each group stands for the group."""
     distinct = sorted(set(ends))
-    step = -(-len(distinct) // RUNNING_ROWS) or 1
+    step = -(-len(distinct) // most) or 1
     merged = distinct[step - 1 :: step]
     if distinct and merged[-1:] != distinct[-1:]:
         merged.append(distinct[-1])

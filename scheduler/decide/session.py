@@ -5,7 +5,7 @@ cached per kind of replica and window, and only the nodes that were touched are 
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import NamedTuple, TypeAlias
 
@@ -13,21 +13,21 @@ import numpy as np
 
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
+from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
-from scheduler.decide.backfill import Cells, Hold, Profile, cells_of
+from scheduler.decide.backfill import Hold, Profile
 from scheduler.decide.counts import Counted, Counts, Pool, remember
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
+from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.placement import Site, place
 from scheduler.decide.quota import Charge, QuotaTree
-from scheduler.decide.runtimes import end_s
 from scheduler.decide.scoring import SCORES
 
 Kind: TypeAlias = tuple[ReplicaShape, tuple[int, ...], frozenset[str], int]
 """Jobs of one kind need the same places: shape, allowed flavors, tolerations, least replicas."""
 
-Ends: TypeAlias = Callable[[JobSpec, float], float]
-"""(job, its start) -> when it frees its placement, epoch seconds after now."""
+LEAST_NOTICE_S = 1.0
+"""However short the grace, nobody is gone at the moment in which it is told to go."""
 
 
 class Fit(NamedTuple):
@@ -55,7 +55,8 @@ class Session:
         tree: the compiled quota tree.
         explained: kind and flavors -> version of the profile, and the reason found then.
         free_at_start: what was free before anything was decided.
-        active: (job, its start, what it holds) of all that runs or was started in this cycle.
+        held: all that runs or was started in this cycle, and what it holds.
+        notice_s: when a job is gone that is told to end now, epoch seconds after now.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
@@ -68,16 +69,18 @@ class Session:
         self._filters: dict[Demand, Filter] = {}
         self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
         self._rooms: dict[Demand, int] = {}
-        self.active = [(job.spec, job.started_s, self.hold_of(job)) for job in snapshot.running]
-        self._cells = (0, cells_of(self.layout, self.tree, ()))
+        self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
+        self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)
         self.free_at_start = self.layout.free_now(snapshot.fleet)
-        self.plan_from(self.free_at_start, _by_limit(now_s))
+        self.plan_from(self.free_at_start, by_limit(now_s))
 
     def plan_from(self, free: Free, ends: Ends) -> None:
         """Begin a profile; whatever was counted on another one is forgotten."""
-        ends_s = [ends(job, started_s) for job, started_s, _ in self.active]
+        cells, ends_s, exact = self.held.cells(), self.held.ends_s(ends), self.held.leaving_s()
+        if ends_s and allows_any(self.policy):
+            exact.add(self.notice_s)
         self.profile = Profile(
-            self.layout, free, self.tree, self._active_cells(), ends_s, now_s=self.now_s
+            self.layout, free, self.tree, cells, ends_s, now_s=self.now_s, exact=sorted(exact)
         )
         self.counts = Counts(self.profile, self.policy.placement)
         self._no_earlier: dict[Kind, float] = {}
@@ -85,15 +88,6 @@ class Session:
             tuple[*Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
         ] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
-
-    def _active_cells(self) -> Cells:
-        """Return what all that is active holds; what was worked out before is kept."""
-        known, cells = self._cells
-        if known < len(self.active):
-            holds = [hold for _, _, hold in self.active[known:]]
-            cells = cells.and_then(cells_of(self.layout, self.tree, holds), known)
-            self._cells = (len(self.active), cells)
-        return cells
 
     def with_ends(self, ends: Ends) -> "Session":
         """Return this session on a profile of its own, on which nothing is reserved.
@@ -103,7 +97,6 @@ class Session:
         Args:
             ends: says when each job that runs or was started in this cycle ends.
         """
-        self._active_cells()  # both share them
         other = copy(self)
         other.plan_from(self.profile.row(0), ends)
         return other
@@ -140,18 +133,11 @@ class Session:
 
     def charges(self, job: JobSpec, flavor: int, replicas: int) -> tuple[Charge, ...]:
         """Return what the tenant is charged for that many replicas."""
-        cpu = Charge(CPU_FLAVOR, job.shape.cpu_milli * replicas)
-        if flavor == ANY:
-            return (cpu,)
-        return (cpu, Charge(self._names[flavor], job.shape.device_milli * replicas))
+        return self.held.charges(job, flavor, replicas)
 
     def hold_of(self, job: RunningJob) -> Hold:
         """Return what a running job holds."""
-        devices = [device for replica in job.replicas for device in replica.devices]
-        fleet = self.snapshot.fleet
-        flavor = int(fleet.device_flavor[devices[0]]) if devices else ANY
-        charges = self.charges(job.spec, flavor, len(job.replicas))
-        return Hold(job.spec.tenant, charges, job.spec.shape, job.replicas)
+        return self.held.hold_of(job)
 
     def nominal(self, tenant: str, flavor: str) -> int:
         """Return the tenant's own nominal quota, 0 where it names none."""
@@ -281,8 +267,19 @@ class Session:
         last = max(k + 1, self.profile.until(start_s + job.time_limit_s))
         if self.quota_replicas(job, flavor, k, last) < job.replicas_min:
             return None
-        wanted = self.filter(self.demand(job, flavor))
-        part = self.profile.floor(k, last, nodes)
+        return self.fit_in(job, flavor, k, nodes, self.profile.floor(k, last, nodes))
+
+    def fit_in(self, job: JobSpec, flavor: int, k: int, nodes: IntArray, part: Free) -> Fit | None:
+        """Return the fit of the smallest gang that begins with row k, quota left aside.
+
+        Args:
+            job: the job.
+            flavor: index of the flavor.
+            k: logical row.
+            nodes: that may be used.
+            part: what is free on exactly those nodes for as long as the job runs.
+        """
+        start_s, wanted = self.profile.times[k], self.filter(self.demand(job, flavor))
         fits = wanted.count(part, nodes)
         if fits.sum() < job.replicas_min:
             return None
@@ -304,8 +301,21 @@ class Session:
         hold = Hold(job.tenant, charges, job.shape, replicas)
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:
-            self.active.append((job, self.now_s, hold))
+            self.held.start(job, hold)
         return replicas, score
+
+    def let_go(self, job: RunningJob, lost: Sequence[ReplicaPlacement]) -> None:
+        """Have a running job leave some or all of its replicas at `notice_s`.
+
+        Args:
+            job: one that was not told to end.
+            lost: what it leaves, some of `job.replicas`.
+        """
+        left, ends_s = self.held.hold_of(job, lost), by_limit(self.now_s)
+        self.profile.release(left, self.notice_s, ends_s(job.spec, job.started_s))
+        self.held.leave(job, left, self.notice_s)
+        self._full.clear()  # there is more room later than there was
+        self._no_earlier.clear()
 
     def take_unavailable(self, job: JobSpec) -> None:
         """Let a job claim nodes that are not ready, so that two jobs never hope for the same.
@@ -324,9 +334,9 @@ class Session:
                 return
 
 
-def _by_limit(now_s: float) -> Ends:
-    """Return the ends at which time limits are taken at their word."""
-    return lambda job, started_s: end_s(started_s, job.time_limit_s, now_s=now_s)
+def allows_any(policy: Policy) -> bool:
+    """Return whether a policy lets anybody be evicted at all."""
+    return policy.preemption.by_priority or policy.preemption.by_reclaim
 
 
 def _normalised(snapshot: Snapshot) -> tuple[float, ...]:

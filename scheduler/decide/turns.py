@@ -157,8 +157,8 @@ def capacity_milli(session: Session) -> dict[str, int]:
 def _shares(session: Session, candidates: Sequence[JobSpec]) -> FairShares:
     snapshot = session.snapshot
     allocated: dict[tuple[str, str], int] = {}
-    for _, _, hold in session.active:
-        _add(allocated, hold.tenant, hold.charges)
+    for one in session.held.active:
+        _add(allocated, one.hold.tenant, one.hold.charges)
     requested = dict(allocated)
     for spec in candidates:
         wanted = session.charges(spec, session.allowed(spec)[0], spec.replicas_max)
