@@ -1,0 +1,98 @@
+"""Learns the mix and the prices of the `prices` score from the jobs that have arrived."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scheduler.decide.scores.potential import BLOCKS, Terms
+from scheduler.decide.scores.prices import WHOLE, gap_values, share_prices
+from scheduler.decide.scores.state import CLASSES, FloatArray, Mix, Shapes, mix_of
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """The one setting of `prices`, for all workloads.
+
+    Attributes:
+        curve: see `Terms`.
+        cpu_wanted: milli-cores per free device, two levels.
+        cpu_worth: devices per core short of each level.
+        fragment: see `Terms`.
+        whole: worth of a block of free devices relative to the part of device demand that comes in
+            blocks of that size; 0 = large jobs are not looked after.
+        first: jobs after which the mix is estimated for the first time.
+        growth: the mix is estimated again when this many times as many jobs have arrived.
+        every: ... and at the latest after this many jobs.
+        half_life: jobs after which an arrival counts half.
+    """
+
+    curve: float = 0.02
+    cpu_wanted: tuple[float, float] = (10_830.0, 37_500.0)
+    cpu_worth: tuple[float, float] = (0.05, 0.002)
+    fragment: float = 0.05
+    whole: float = 0.3
+    first: int = 50
+    growth: float = 1.5
+    every: int = 2000
+    half_life: float = 20_000.0
+
+
+def next_estimate(arrived: int, setting: Setting) -> int:
+    """Return the number of arrivals at which the mix is to be estimated next."""
+    if arrived < setting.first:
+        return setting.first
+    return min(int(arrived * setting.growth) + 1, arrived + setting.every)
+
+
+def counts_of(arrivals: np.ndarray, shapes: int, half_life: float) -> FloatArray:
+    """Return (shapes,) how often each shape arrived, old arrivals counting less.
+
+    Args:
+        arrivals: (jobs,) shapes in order of arrival.
+        shapes: number of shapes.
+        half_life: jobs after which an arrival counts half.
+    """
+    age = np.arange(len(arrivals), 0, -1) - 1
+    counts: FloatArray = np.bincount(arrivals, weights=0.5 ** (age / half_life), minlength=shapes)
+    return counts
+
+
+def terms_of(shapes: Shapes, counts: FloatArray, setting: Setting) -> tuple[Mix, Terms]:
+    """Return mix and worths for what has arrived so far.
+
+    Args:
+        shapes: the kinds of jobs.
+        counts: (shapes,) how often each arrived.
+        setting: the constants.
+    """
+    demand = {WHOLE: 1e-3}
+    for devices, milli, count in zip(
+        shapes.devices.tolist(), shapes.milli.tolist(), counts.tolist(), strict=True
+    ):
+        if devices and count > 0:
+            demand[milli] = demand.get(milli, 0.0) + devices * count
+    block, block_cpu = _blocks(shapes, counts)
+    gpu_counts = np.where(shapes.devices > 0, counts, 0.0)
+    terms = Terms(
+        gap_values(share_prices(demand)),
+        setting.curve,
+        np.array(setting.cpu_wanted),
+        np.array(setting.cpu_worth),
+        setting.fragment,
+        setting.whole * block,
+        block_cpu,
+    )
+    return mix_of(shapes, gpu_counts), terms
+
+
+def _blocks(shapes: Shapes, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return (4,) devices of a block times its part of demand, and the CPU its jobs take."""
+    asked = counts * shapes.devices * shapes.milli
+    total = max(float(asked.sum()), 1.0)
+    worth, cpu = np.zeros(len(BLOCKS)), np.zeros(len(BLOCKS))
+    for k, size in enumerate(BLOCKS):
+        here = np.where(shapes.kind == CLASSES.index(str(size)), counts, 0.0)
+        if size > 1 and here.sum() > 0:
+            worth[k] = size * float((asked * (here > 0)).sum()) / total
+            cpu[k] = float((here * shapes.cpu).sum() / here.sum())
+    return worth, cpu

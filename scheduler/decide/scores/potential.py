@@ -1,0 +1,80 @@
+"""The potential of a node: what its free parts are worth to the jobs that are yet to come.
+
+A job goes where it destroys the least potential. Ours; found on the traces of the FGD paper
+(reference/packing.md section 4) and made fair to large jobs by a value for blocks of free devices.
+"""
+
+from typing import NamedTuple
+
+from scheduler.decide.scores.compiled import compiled
+from scheduler.decide.scores.fragmentation import fragmentation
+from scheduler.decide.scores.prices import GRID_MILLI
+from scheduler.decide.scores.state import WHOLE, FloatArray, IntArray, Mix
+
+BLOCKS = (1, 2, 4, 8)
+"""Numbers of free devices on one node that have a value of their own."""
+
+
+class Terms(NamedTuple):
+    """What the potential is made of; worths are in devices.
+
+    Attributes:
+        gaps: (101,) value of a gap of 0, 10, .. 1000 milli on one device, from LP prices.
+        curve: extra worth of an empty device, which falls with the square of its use.
+        cpu_wanted: (2,) milli-cores per free device below which CPU is short.
+        cpu_worth: (2,) worth of each core that is short.
+        fragment: worth of one device of fragmentation, counted against.
+        block: (4,) worth of each block of `BLOCKS` free devices that CPU suffices for.
+        block_cpu: (4,) milli-cores that a job of that many devices takes.
+    """
+
+    gaps: FloatArray
+    curve: float
+    cpu_wanted: FloatArray
+    cpu_worth: FloatArray
+    fragment: float
+    block: FloatArray
+    block_cpu: FloatArray
+
+
+@compiled
+def potential(cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> float:
+    """Return the potential of a node, in devices.
+
+    Sum over devices of gap value and curve, minus what its CPU is short of, minus fragmentation,
+    plus the blocks of whole free devices.
+
+    Args:
+        cpu: free milli-cores.
+        row: (width,) free milli of the devices.
+        model: one bit, the node's device model.
+        mix: kinds of jobs, for fragmentation.
+        terms: the worths.
+    """
+    value, free, whole = 0.0, 0, 0
+    for device in range(len(row)):
+        left = row[device]
+        free += left
+        whole += left == WHOLE
+        value += terms.gaps[left // GRID_MILLI] + terms.curve * (left / WHOLE) ** 2
+    for k in range(2):
+        short = terms.cpu_wanted[k] * free / WHOLE - cpu
+        if short > 0:
+            value -= terms.cpu_worth[k] * short / WHOLE
+    value += blocks(cpu, whole, terms)
+    if terms.fragment > 0:
+        value -= terms.fragment * fragmentation(cpu, row, model, mix) / WHOLE
+    return value
+
+
+@compiled
+def blocks(cpu: int, whole: int, terms: Terms) -> float:
+    """Return the worth of the blocks that fit into some whole free devices and some CPU."""
+    value = 0.0
+    for k in range(len(BLOCKS)):
+        if terms.block[k] > 0:
+            count = float(whole // BLOCKS[k])
+            if terms.block_cpu[k] > 0:
+                count = min(count, float(cpu // terms.block_cpu[k]))
+            value += terms.block[k] * count
+    return value
