@@ -66,13 +66,13 @@ def read_nodes(lines: Iterable[str]) -> tuple[TraceNode, ...]:
 
 
 def read_pods(lines: Iterable[str]) -> tuple[TracePod, ...]:
-    """Return the pods of an openb pod list, in file order.
+    """Return the pods of an openb pod list, in file order; without `gpu_spec` any model will do.
 
     Raises:
         TraceError: a column is missing, a number is not one or is negative, or a share of several
             devices is asked for.
     """
-    wanted = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "gpu_spec")
+    wanted = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
     return tuple(_pod(row, line) for line, row in _rows(lines, wanted))
 
 
@@ -82,7 +82,7 @@ def _pod(row: dict[str, str], line: int) -> TracePod:
         milli = 0
     elif not 0 < milli <= WHOLE_MILLI or (devices > 1 and milli < WHOLE_MILLI):
         raise TraceError(f"line {line}: {devices} devices of {milli} milli each")
-    models = frozenset(model for model in (row["gpu_spec"] or "").split("|") if model)
+    models = frozenset(model for model in (row.get("gpu_spec") or "").split("|") if model)
     cpu, memory = _count(row, "cpu_milli", line), _count(row, "memory_mib", line)
     return TracePod(row["name"], cpu, memory, devices, milli, models)
 

@@ -18,6 +18,7 @@ class Setting:
         cpu_wanted: milli-cores per free device, two levels.
         cpu_worth: devices per core short of each level.
         fragment: see `Terms`.
+        cpu_curve: see `Terms`.
         whole: worth of a block of free devices relative to the part of device demand that comes in
             blocks of that size; 0 = large jobs are not looked after.
         first: jobs after which the mix is estimated for the first time.
@@ -30,6 +31,7 @@ class Setting:
     cpu_wanted: tuple[float, float] = (10_830.0, 37_500.0)
     cpu_worth: tuple[float, float] = (0.05, 0.002)
     fragment: float = 0.05
+    cpu_curve: float = 0.3
     whole: float = 0.3
     first: int = 50
     growth: float = 1.5
@@ -79,6 +81,7 @@ def terms_of(shapes: Shapes, counts: FloatArray, setting: Setting) -> tuple[Mix,
         np.array(setting.cpu_wanted),
         np.array(setting.cpu_worth),
         setting.fragment,
+        setting.cpu_curve,
         setting.whole * block,
         block_cpu,
     )

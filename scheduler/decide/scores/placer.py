@@ -187,6 +187,18 @@ def _any(scores: FloatArray) -> int:
 
 
 @compiled
+def _any_device(row: IntArray, milli: int) -> int:
+    """Return a random device among those with enough free."""
+    count, chosen = 0, -1
+    for device in range(len(row)):
+        if row[device] >= milli:
+            count += 1
+            if np.random.randint(count) == 0:  # noqa: NPY002 - seeded by `seed_chance`, compiled
+                chosen = device
+    return chosen
+
+
+@compiled
 def seed_chance(seed: int) -> None:
     """Seed the compiled code's own random numbers, which the `random` score draws from."""
     np.random.seed(seed)  # noqa: NPY002 - the only generator that needs no argument in compiled code
@@ -236,7 +248,10 @@ def place_all(
         nodes.cpu[n] -= shapes.cpu[s]
         nodes.memory[n] -= shapes.memory[s]
         nodes.held[n, shapes.kind[s]] += 1
-        take(nodes.milli[n], shapes.devices[s], shapes.milli[s], kept.device[s, n])
+        device = kept.device[s, n]
+        if score == _RANDOM:
+            device = _any_device(nodes.milli[n], shapes.milli[s])
+        take(nodes.milli[n], shapes.devices[s], shapes.milli[s], device)
         if score >= _FGD:
             kept.value[n] = value_of(
                 score, nodes.cpu[n], nodes.milli[n], nodes.model[n], mix, terms

@@ -6,6 +6,7 @@ A job goes where it destroys the least potential. Ours; found on the traces of t
 
 from typing import NamedTuple
 
+from scheduler.decide.scores.baselines import LARGEST_CPU
 from scheduler.decide.scores.compiled import compiled
 from scheduler.decide.scores.fragmentation import fragmentation
 from scheduler.decide.scores.prices import GRID_MILLI
@@ -24,6 +25,8 @@ class Terms(NamedTuple):
         cpu_wanted: (2,) milli-cores per free device below which CPU is short.
         cpu_worth: (2,) worth of each core that is short.
         fragment: worth of one device of fragmentation, counted against.
+        cpu_curve: worth of 128 free cores on one node, which falls with the square of their use, so
+            that CPU is used up node by node and large CPU-only jobs keep room.
         block: (4,) worth of each block of `BLOCKS` free devices that CPU suffices for.
         block_cpu: (4,) milli-cores that a job of that many devices takes.
     """
@@ -33,6 +36,7 @@ class Terms(NamedTuple):
     cpu_wanted: FloatArray
     cpu_worth: FloatArray
     fragment: float
+    cpu_curve: float
     block: FloatArray
     block_cpu: FloatArray
 
@@ -61,7 +65,7 @@ def potential(cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> fl
         short = terms.cpu_wanted[k] * free / WHOLE - cpu
         if short > 0:
             value -= terms.cpu_worth[k] * short / WHOLE
-    value += blocks(cpu, whole, terms)
+    value += blocks(cpu, whole, terms) + terms.cpu_curve * (cpu / LARGEST_CPU) ** 2
     if terms.fragment > 0:
         value -= terms.fragment * fragmentation(cpu, row, model, mix) / WHOLE
     return value
