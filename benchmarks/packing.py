@@ -17,12 +17,13 @@ from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, te
 from scheduler.decide.scores.placer import (
     SCORES,
     Kept,
+    Placing,
     nothing_kept,
     place_all,
     seed_chance,
     value_all,
 )
-from scheduler.decide.scores.state import CLASSES, IntArray, Nodes, mix_of
+from scheduler.decide.scores.state import CLASSES, IntArray, Nodes, Shapes, mix_of
 
 RULES = "prices"
 """Our best score: what --policy rules stands for."""
@@ -102,10 +103,10 @@ def run_one(
     kept = nothing_kept(len(trace.shapes.cpu), len(nodes.cpu), len(arrivals))
     capacity = int(nodes.milli.sum())
     began_s = time.perf_counter()
-    if score == "prices":
-        _place_learning(trace, nodes, arrivals, kept, placed, setting or Setting())
+    if score == RULES:
+        _place_learning(trace.shapes, nodes, kept, setting or Setting(), (arrivals, placed))
     else:
-        _place_knowing(trace, nodes, arrivals, kept, placed, score)
+        _place_knowing(trace, nodes, kept, score, (arrivals, placed))
     took_s = time.perf_counter() - began_s
     kinds = trace.shapes.kind[arrivals]
     return Run(
@@ -117,29 +118,30 @@ def run_one(
 
 
 def _place_knowing(
-    trace: Trace, nodes: Nodes, arrivals: IntArray, kept: Kept, placed: IntArray, score: str
+    trace: Trace, nodes: Nodes, kept: Kept, score: str, jobs: tuple[IntArray, IntArray]
 ) -> None:
     """Place with a baseline; FGD knows the mix of the whole file, as in its paper."""
     whole = np.bincount(trace.pods, minlength=len(trace.shapes.cpu)).astype(np.float64)
     mix = mix_of(trace.shapes, whole, cover=0.95)
     terms = terms_of(trace.shapes, whole, Setting())[1]
-    number = SCORES.index(score)
-    value_all(number, nodes, mix, terms, kept)
-    place_all(number, nodes, trace.shapes, arrivals, mix, terms, kept, placed)
+    placing = Placing(SCORES.index(score), nodes, trace.shapes, mix, terms, kept)
+    value_all(placing)
+    place_all(placing, *jobs)
 
 
 def _place_learning(
-    trace: Trace, nodes: Nodes, arrivals: IntArray, kept: Kept, placed: IntArray, setting: Setting
+    shapes: Shapes, nodes: Nodes, kept: Kept, setting: Setting, jobs: tuple[IntArray, IntArray]
 ) -> None:
     """Place with `prices`, which knows only what has arrived."""
-    number, start = SCORES.index("prices"), 0
+    arrivals, placed = jobs
+    start = 0
     while start < len(arrivals):
         stop = min(next_estimate(start, setting), len(arrivals))
-        counts = counts_of(arrivals[:start], len(trace.shapes.cpu), setting.half_life)
-        mix, terms = terms_of(trace.shapes, counts, setting)
-        value_all(number, nodes, mix, terms, kept)
-        part = arrivals[start:stop]
-        place_all(number, nodes, trace.shapes, part, mix, terms, kept, placed[start:stop])
+        counts = counts_of(arrivals[:start], len(shapes.cpu), setting.half_life)
+        mix, terms = terms_of(shapes, counts, setting)
+        placing = Placing(SCORES.index(RULES), nodes, shapes, mix, terms, kept)
+        value_all(placing)
+        place_all(placing, arrivals[start:stop], placed[start:stop])
         start = stop
 
 

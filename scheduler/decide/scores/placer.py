@@ -47,6 +47,26 @@ class Kept(NamedTuple):
     value: FloatArray
 
 
+class Placing(NamedTuple):
+    """What a placement needs to know.
+
+    Attributes:
+        score: index in `SCORES`.
+        nodes: what is free; changed in place.
+        shapes: kinds of jobs.
+        mix: how often each kind of job is asked for.
+        terms: worths of `prices`.
+        kept: scores kept between decisions; changed in place.
+    """
+
+    score: int
+    nodes: Nodes
+    shapes: Shapes
+    mix: Mix
+    terms: Terms
+    kept: Kept
+
+
 def nothing_kept(shapes: int, nodes: int, decisions: int) -> Kept:
     """Return an empty store for that many decisions."""
     return Kept(
@@ -88,79 +108,76 @@ def take(row: IntArray, devices: int, milli: int, device: int) -> None:
 
 
 @compiled
-def value_of(score: int, cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> float:
+def value_of(placing: Placing, cpu: int, row: IntArray, model: int) -> float:
     """Return what the gradient scores compare before and after: fragmentation or potential."""
-    if score == _FGD:
-        return fragmentation(cpu, row, model, mix)
-    return potential(cpu, row, model, mix, terms)
+    if placing.score == _FGD:
+        return fragmentation(cpu, row, model, placing.mix)
+    return potential(cpu, row, model, placing.mix, placing.terms)
 
 
 @compiled
-def _gradient(
-    score: int, nodes: Nodes, n: int, shapes: Shapes, s: int, mix: Mix, terms: Terms, now: float
-) -> tuple[float, int]:
+def _gradient(placing: Placing, n: int, s: int) -> tuple[float, int]:
     """Return the best gradient score over the devices a job could take, and the device."""
+    nodes, shapes = placing.nodes, placing.shapes
     cpu, best, chosen = nodes.cpu[n] - shapes.cpu[s], _NEVER, 0
     fraction = shapes.devices[s] == 1 and shapes.milli[s] < WHOLE
-    row = nodes.milli[n].copy()
+    row, now = nodes.milli[n].copy(), placing.kept.value[n]
     for device in range(len(row) if fraction else 1):
         left = row[device]
-        if fraction and left < shapes.milli[s]:
-            continue
-        repeated = False
-        for other in range(device if fraction else 0):
-            repeated = repeated or row[other] == left
-        if repeated:
+        if fraction and (left < shapes.milli[s] or _is_among(row, device)):
             continue
         take(row, shapes.devices[s], shapes.milli[s], device)
-        after = value_of(score, cpu, row, nodes.model[n], mix, terms)
+        after = value_of(placing, cpu, row, nodes.model[n])
         row[device] = left
-        gained = fgd(now, after) if score == _FGD else after - now
-        if gained > best + (0.0 if score == _FGD else _TIE):
+        gained = fgd(now, after) if placing.score == _FGD else after - now
+        if gained > best + _TIE:
             best, chosen = gained, device
     return best, chosen
 
 
 @compiled
-def _score(
-    score: int, nodes: Nodes, n: int, shapes: Shapes, s: int, mix: Mix, terms: Terms, now: float
-) -> tuple[float, int]:
-    """Return (score, device) of a node for a shape; -inf where it does not fit."""
-    if not fits(nodes, n, shapes, s):
-        return _NEVER, 0
-    if score >= _FGD:
-        return _gradient(score, nodes, n, shapes, s, mix, terms, now)
-    row, free = nodes.milli[n], nodes.milli[n].sum()
-    gpu = shapes.devices[s] * shapes.milli[s]
-    device = tightest(row, shapes.milli[s])
-    if score == _BESTFIT:
-        return bestfit(nodes.cpu[n] - shapes.cpu[s], free - gpu), device
-    if score == _DOTPROD:
-        return dotprod(nodes.cpu[n], free, shapes.cpu[s], gpu), device
-    if score == _GPUPACKING:
-        return gpupacking(row, nodes.devices[n], shapes.devices[s], shapes.milli[s]), device
-    if score == _GPUCLUSTERING:
-        return gpuclustering(nodes.held[n], shapes.kind[s], free), device
-    return 0.0, device
+def _is_among(row: IntArray, device: int) -> bool:
+    """Return whether an earlier device has just as much free, so that its score is the same."""
+    found = False
+    for other in range(device):
+        found = found or row[other] == row[device]
+    return found
 
 
 @compiled
-def _refresh(
-    score: int, nodes: Nodes, shapes: Shapes, s: int, mix: Mix, terms: Terms, kept: Kept
-) -> None:
+def _plain(placing: Placing, n: int, s: int) -> float:
+    """Return the score of a node that the job fits on, of a score that is no gradient."""
+    nodes, shapes, row = placing.nodes, placing.shapes, placing.nodes.milli[n]
+    free, gpu = row.sum(), shapes.devices[s] * shapes.milli[s]
+    if placing.score == _BESTFIT:
+        return bestfit(nodes.cpu[n] - shapes.cpu[s], free - gpu)
+    if placing.score == _DOTPROD:
+        return dotprod(nodes.cpu[n], free, shapes.cpu[s], gpu)
+    if placing.score == _GPUPACKING:
+        return gpupacking(row, nodes.devices[n], shapes.devices[s], shapes.milli[s])
+    if placing.score == _GPUCLUSTERING:
+        return gpuclustering(nodes.held[n], shapes.kind[s], free)
+    return 0.0
+
+
+@compiled
+def _score(placing: Placing, n: int, s: int) -> tuple[float, int]:
+    """Return (score, device) of a node for a shape; -inf where it does not fit."""
+    if not fits(placing.nodes, n, placing.shapes, s):
+        return _NEVER, 0
+    if placing.score >= _FGD:
+        return _gradient(placing, n, s)
+    return _plain(placing, n, s), tightest(placing.nodes.milli[n], placing.shapes.milli[s])
+
+
+@compiled
+def _refresh(placing: Placing, s: int) -> None:
     """Score a shape again on the nodes that changed since it was last scored."""
+    kept = placing.kept
     end, seen = kept.length[0], kept.seen[s]
-    if seen < 0:
-        for n in range(len(nodes.cpu)):
-            kept.score[s, n], kept.device[s, n] = _score(
-                score, nodes, n, shapes, s, mix, terms, kept.value[n]
-            )
-    else:
-        for entry in range(seen, end):
-            n = kept.log[entry]
-            kept.score[s, n], kept.device[s, n] = _score(
-                score, nodes, n, shapes, s, mix, terms, kept.value[n]
-            )
+    for entry in range(seen, end) if seen >= 0 else range(len(kept.value)):
+        n = kept.log[entry] if seen >= 0 else entry
+        kept.score[s, n], kept.device[s, n] = _score(placing, n, s)
     kept.seen[s] = end
 
 
@@ -205,56 +222,52 @@ def seed_chance(seed: int) -> None:
 
 
 @compiled
-def value_all(score: int, nodes: Nodes, mix: Mix, terms: Terms, kept: Kept) -> None:
+def value_all(placing: Placing) -> None:
     """Work out every node's value anew and forget all scores; after a change of mix or terms."""
-    kept.seen[:] = -1
-    if score >= _FGD:
-        for n in range(len(nodes.cpu)):
-            kept.value[n] = value_of(
-                score, nodes.cpu[n], nodes.milli[n], nodes.model[n], mix, terms
-            )
+    placing.kept.seen[:] = -1
+    if placing.score >= _FGD:
+        for n in range(len(placing.kept.value)):
+            _value(placing, n)
 
 
 @compiled
-def place_all(
-    score: int,
-    nodes: Nodes,
-    shapes: Shapes,
-    arrivals: IntArray,
-    mix: Mix,
-    terms: Terms,
-    kept: Kept,
-    placed: IntArray,
-) -> None:
+def _value(placing: Placing, n: int) -> None:
+    nodes = placing.nodes
+    placing.kept.value[n] = value_of(placing, nodes.cpu[n], nodes.milli[n], nodes.model[n])
+
+
+@compiled
+def place_all(placing: Placing, arrivals: IntArray, placed: IntArray) -> None:
     """Place jobs in the order of their arrival; one that fits nowhere is refused for good.
 
     Args:
-        score: index in `SCORES`.
-        nodes: changed in place.
-        shapes: kinds of jobs.
+        placing: brought up by `value_all`; nodes and scores are changed in place.
         arrivals: (jobs,) index of each job's shape.
-        mix: how often each kind of job is asked for.
-        terms: worths of `prices`.
-        kept: scores, brought up by `value_all`; changed in place.
         placed: (jobs,) out: the node of each job, -1 = refused.
     """
+    kept = placing.kept
     for job in range(len(arrivals)):
         s = arrivals[job]
-        _refresh(score, nodes, shapes, s, mix, terms, kept)
-        n = _any(kept.score[s]) if score == _RANDOM else _best(kept.score[s])
+        _refresh(placing, s)
+        n = _any(kept.score[s]) if placing.score == _RANDOM else _best(kept.score[s])
         placed[job] = n
         if n < 0:
             continue
-        nodes.cpu[n] -= shapes.cpu[s]
-        nodes.memory[n] -= shapes.memory[s]
-        nodes.held[n, shapes.kind[s]] += 1
-        device = kept.device[s, n]
-        if score == _RANDOM:
-            device = _any_device(nodes.milli[n], shapes.milli[s])
-        take(nodes.milli[n], shapes.devices[s], shapes.milli[s], device)
-        if score >= _FGD:
-            kept.value[n] = value_of(
-                score, nodes.cpu[n], nodes.milli[n], nodes.model[n], mix, terms
-            )
+        _put(placing, n, s)
+        if placing.score >= _FGD:
+            _value(placing, n)
         kept.log[kept.length[0]] = n
         kept.length[0] += 1
+
+
+@compiled
+def _put(placing: Placing, n: int, s: int) -> None:
+    """Take what a job of a shape needs from a node."""
+    nodes, shapes = placing.nodes, placing.shapes
+    nodes.cpu[n] -= shapes.cpu[s]
+    nodes.memory[n] -= shapes.memory[s]
+    nodes.held[n, shapes.kind[s]] += 1
+    device = placing.kept.device[s, n]
+    if placing.score == _RANDOM:
+        device = _any_device(nodes.milli[n], shapes.milli[s])
+    take(nodes.milli[n], shapes.devices[s], shapes.milli[s], device)

@@ -32,7 +32,7 @@ def share_prices(demand: Mapping[int, float]) -> dict[int, float]:
     Raises:
         ValueError: a size or an amount is out of range.
     """
-    if any(not 0 < size <= WHOLE or amount <= 0 for size, amount in demand.items()):
+    if any(not 0 < size <= WHOLE or not 0 < amount < np.inf for size, amount in demand.items()):
         raise ValueError("sizes must lie in 1..1000 milli and amounts above 0")
     if not demand:
         return {}

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from scheduler.decide.scores.baselines import bestfit, dotprod, gpuclustering, gpupacking, tightest
+from scheduler.decide.scores.fragmentation import fgd, fragmentation
+from scheduler.decide.scores.potential import Terms, potential
+from scheduler.decide.scores.state import Mix
+
+
+def row(*free):
+    return np.array(free, dtype=np.int64)
+
+
+def mix(*kinds):
+    """Return a mix of (cpu, devices, milli, models, weight)."""
+    columns = list(zip(*kinds, strict=True))
+    whole = [np.array(c, dtype=np.int64) for c in columns[:4]]
+    return Mix(*whole, np.array(columns[4], dtype=np.float64))
+
+
+def test_bestfit_counts_what_is_left_of_cpu_and_devices_alike():
+    # 0.5 * 32/128 + 0.5 * 4/8 = 0.375 left
+    assert bestfit(32_000, 4_000) == 62
+    assert bestfit(0, 0) == 100
+
+
+def test_dotprod_prefers_nodes_with_little_of_what_the_job_takes():
+    # (64/128 * 32/128 + 4/8 * 2/8) / 2 = 0.125
+    assert dotprod(64_000, 4_000, 32_000, 2_000) == 87
+    assert dotprod(0, 0, 32_000, 2_000) == 100
+
+
+def test_gpupacking_prefers_shared_devices_then_used_nodes_then_free_nodes():
+    assert gpupacking(row(400, 1000), 2, 1, 300) == 96  # 100 - 40 % / 10
+    assert gpupacking(row(400, 1000, 1000), 3, 2, 1000) == 48
+    assert gpupacking(row(1000, 1000), 2, 1, 300) == 31
+    assert gpupacking(row(1000, 1000), 2, 0, 0) == 0
+
+
+def test_gpuclustering_prefers_nodes_with_the_same_class_only():
+    # the node is half full: 12 points on top of the class
+    same, among, other, idle = (row(5, 0, 2), row(0, 1, 2), row(0, 1, 0), row(9, 0, 0))
+    assert gpuclustering(same, 2, 4000) == 75 + 12
+    assert gpuclustering(among, 2, 4000) == 50 + 12
+    assert gpuclustering(other, 2, 4000) == 12
+    assert gpuclustering(idle, 2, 8000) == 25
+
+
+def test_the_tightest_device_that_holds_the_fraction_is_taken():
+    assert tightest(row(900, 300, 400, 1000), 350) == 2
+    assert tightest(row(100, 200), 300) == -1
+
+
+def test_fragmentation_of_a_small_node_is_the_mean_of_what_each_kind_cannot_use():
+    kinds = mix(
+        (2_000, 1, 500, 0, 0.4),  # uses the 1000, not the 300: 300 lost
+        (2_000, 2, 1000, 0, 0.2),  # two whole devices: nothing fits, 1300 lost
+        (9_000, 1, 1000, 0, 0.1),  # too much CPU: 1300 lost
+        (1_000, 1, 200, 2, 0.1),  # other model: 1300 lost
+        (1_000, 0, 0, 0, 0.2),  # CPU-only: 1300 lost
+    )
+    assert fragmentation(8_000, row(1000, 300), 1, kinds) == pytest.approx(0.4 * 300 + 0.6 * 1300)
+
+
+def test_a_full_node_has_no_fragmentation():
+    assert fragmentation(8_000, row(0, 0), 1, mix((1, 1, 500, 0, 1.0))) == 0
+
+
+def test_fgd_gives_half_where_nothing_changes_and_whole_numbers():
+    assert fgd(700.0, 700.0) == 50
+    assert fgd(1000.0, 0.0) == 73  # 100 / (1 + 1/e) = 73.1
+    assert fgd(0.0, 1000.0) == 26
+
+
+def terms(**changes):
+    plain = Terms(
+        gaps=np.linspace(0.0, 1.0, 101),
+        curve=0.0,
+        cpu_wanted=np.array([8_000.0, 0.0]),
+        cpu_worth=np.array([0.0, 0.0]),
+        fragment=0.0,
+        cpu_curve=0.0,
+        block=np.zeros(4),
+        block_cpu=np.zeros(4),
+    )
+    return plain._replace(**changes)
+
+
+NODE = (10_000, row(1000, 1000, 500, 0), 1, mix((1_000, 1, 1000, 0, 1.0)))
+POTENTIALS = {
+    "gaps alone": ({}, 2.5),
+    "an empty device is worth more": ({"curve": 0.04}, 2.5 + 0.04 * 2.25),
+    "2.5 devices want 20 cores, 10 are short": ({"cpu_worth": np.array([0.01, 0.0])}, 2.4),
+    "half a device is no use to whole ones": ({"fragment": 0.1}, 2.5 - 0.05),
+    "CPU together": ({"cpu_curve": 1.0}, 2.5 + (10 / 128) ** 2),
+    "one block of two": ({"block": np.array([0.0, 0.3, 0.7, 0.9])}, 2.8),
+    "the block's CPU is missing": (
+        {"block": np.array([0.0, 0.3, 0.0, 0.0]), "block_cpu": np.array([0.0, 11_000, 0.0, 0.0])},
+        2.5,
+    ),
+}
+
+
+@pytest.mark.parametrize(("changes", "worth"), POTENTIALS.values(), ids=POTENTIALS)
+def test_the_potential_of_a_node_is_the_sum_of_its_terms(changes, worth):
+    assert potential(*NODE, terms(**changes)) == pytest.approx(worth)
