@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from scheduler.decide.scores.potential import BLOCKS, Terms
-from scheduler.decide.scores.prices import WHOLE, gap_values, share_prices
-from scheduler.decide.scores.state import CLASSES, FloatArray, Mix, Shapes, mix_of
+from scheduler.decide.scores.prices import gap_values, share_prices
+from scheduler.decide.scores.state import CLASSES, WHOLE, FloatArray, IntArray, Mix, Shapes, mix_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Setting:
     cpu_worth: tuple[float, float] = (0.05, 0.002)
     fragment: float = 0.05
     cpu_curve: float = 0.3
-    whole: float = 0.3
+    whole: float = 0.15
     first: int = 50
     growth: float = 1.5
     every: int = 2000
@@ -46,7 +46,7 @@ def next_estimate(arrived: int, setting: Setting) -> int:
     return min(int(arrived * setting.growth) + 1, arrived + setting.every)
 
 
-def counts_of(arrivals: np.ndarray, shapes: int, half_life: float) -> FloatArray:
+def counts_of(arrivals: IntArray, shapes: int, half_life: float) -> FloatArray:
     """Return (shapes,) how often each shape arrived, old arrivals counting less.
 
     Args:
@@ -55,8 +55,8 @@ def counts_of(arrivals: np.ndarray, shapes: int, half_life: float) -> FloatArray
         half_life: jobs after which an arrival counts half.
     """
     age = np.arange(len(arrivals), 0, -1) - 1
-    counts: FloatArray = np.bincount(arrivals, weights=0.5 ** (age / half_life), minlength=shapes)
-    return counts
+    weights = np.exp2(-age / half_life)
+    return np.bincount(arrivals, weights=weights, minlength=shapes).astype(np.float64)
 
 
 def terms_of(shapes: Shapes, counts: FloatArray, setting: Setting) -> tuple[Mix, Terms]:

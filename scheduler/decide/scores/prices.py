@@ -62,14 +62,15 @@ def _duals(cells: IntArray, demand: FloatArray) -> FloatArray:
     basis = np.diag((capacity // cells).astype(np.float64))
     cost = np.ones(count)
     for _ in range(_ROUNDS):
-        duals = np.linalg.solve(basis.T, cost)
+        duals = np.linalg.solve(basis.T, cost).astype(np.float64)
         column, price = _entering(cells, duals)
         if price is None:
             break
         _pivot(basis, cost, demand, column, price)
     duals = np.maximum(duals, 0.0)
     best: float = _knapsack(cells, duals)[0][capacity]
-    return duals / best
+    scaled: FloatArray = duals / best
+    return scaled
 
 
 def _entering(cells: IntArray, duals: FloatArray) -> tuple[FloatArray, float | None]:

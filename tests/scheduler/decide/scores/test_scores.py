@@ -14,8 +14,8 @@ def row(*free):
 def mix(*kinds):
     """Return a mix of (cpu, devices, milli, models, weight)."""
     columns = list(zip(*kinds, strict=True))
-    whole = [np.array(c, dtype=np.int64) for c in columns[:4]]
-    return Mix(*whole, np.array(columns[4], dtype=np.float64))
+    cpu, devices, milli, models = (np.array(c, dtype=np.int64) for c in columns[:4])
+    return Mix(cpu, devices, milli, models, np.array(columns[4], dtype=np.float64))
 
 
 def test_bestfit_counts_what_is_left_of_cpu_and_devices_alike():
