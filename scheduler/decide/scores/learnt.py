@@ -19,8 +19,8 @@ class Setting:
         cpu_worth: devices per core short of each level.
         fragment: see `Terms`.
         cpu_curve: see `Terms`.
-        whole: worth of a block of free devices relative to the part of device demand that comes in
-            blocks of that size; 0 = large jobs are not looked after.
+        whole: worth of a block of free devices and root of the part of device demand that
+            comes in blocks of that size; 0 = large jobs are not looked after.
         first: jobs after which the mix is estimated for the first time.
         growth: the mix is estimated again when this many times as many jobs have arrived.
         every: ... and at the latest after this many jobs.
@@ -32,7 +32,7 @@ class Setting:
     cpu_worth: tuple[float, float] = (0.05, 0.002)
     fragment: float = 0.05
     cpu_curve: float = 0.3
-    whole: float = 0.15
+    whole: float = 0.06
     first: int = 50
     growth: float = 1.5
     every: int = 2000
@@ -89,13 +89,17 @@ def terms_of(shapes: Shapes, counts: FloatArray, setting: Setting) -> tuple[Mix,
 
 
 def _blocks(shapes: Shapes, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (4,) devices of a block times its part of demand, and the CPU its jobs take."""
+    """Return (4,) devices of a block times the root of its part of demand, and its jobs' CPU.
+
+    The root, as rare large jobs need free nodes kept no less than frequent ones: in proportion to
+    demand they were refused where they are few, and cost too much where they are many.
+    """
     asked = counts * shapes.devices * shapes.milli
     total = max(float(asked.sum()), 1.0)
     worth, cpu = np.zeros(len(BLOCKS)), np.zeros(len(BLOCKS))
     for k, size in enumerate(BLOCKS):
         here = np.where(shapes.kind == CLASSES.index(str(size)), counts, 0.0)
         if size > 1 and here.sum() > 0:
-            worth[k] = size * float((asked * (here > 0)).sum()) / total
+            worth[k] = size * float(np.sqrt((asked * (here > 0)).sum() / total))
             cpu[k] = float((here * shapes.cpu).sum() / here.sum())
     return worth, cpu

@@ -55,10 +55,10 @@ def test_nothing_has_arrived_and_there_are_prices_still():
     assert terms.block.tolist() == [0, 0, 0, 0]
 
 
-def test_a_block_of_eight_is_worth_its_part_of_demand():
+def test_a_block_of_eight_is_worth_the_root_of_its_part_of_demand():
     # 16 halves ask for 8 devices, one job of 8 for 8: half of demand comes in blocks of 8.
     mix, terms = terms_of(shapes(), np.array([5.0, 16.0, 1.0]), Setting(whole=0.3))
-    assert terms.block == pytest.approx([0, 0, 0, 0.3 * 8 * 0.5])
+    assert terms.block == pytest.approx([0, 0, 0, 0.3 * 8 * 0.5**0.5])
     assert terms.block_cpu[3] == 40_000
     assert mix.weight == pytest.approx([16 / 17, 1 / 17])
 
