@@ -128,7 +128,7 @@ class Profile:
         self.rows = list(range(len(self.times)))
         released = 1 + np.searchsorted(np.array(ends), np.array(ends_s))
         self._tables = _freed(free, running, released, len(self.rows))
-        self.ledger = QuotaLedger(tree)
+        self.ledger = QuotaLedger(tree, HARD_ROWS)
         self.ledger.load(_held(tree, running, released, len(self.rows)))
         self.touched: list[int] = []
         self.version = 0
@@ -143,22 +143,11 @@ class Profile:
     def _insert(self, at: int, time_s: float) -> None:
         """Insert a row that begins at `time_s` as a copy of the row before it."""
         source, target = self.rows[at - 1], len(self.times)
-        if target == len(self._tables.cpu):
-            self._grow(min(2 * target, HARD_ROWS))
         for table in self._tables:
             table[target] = table[source]
         self.ledger.usage[target] = self.ledger.usage[source]
         self.times.insert(at, time_s)
         self.rows.insert(at, target)
-
-    def _grow(self, rows: int) -> None:
-        grown = []
-        for table in self._tables:
-            larger = np.zeros((rows, *table.shape[1:]), dtype=np.int64)
-            larger[: len(table)] = table
-            grown.append(larger)
-        self._tables = Free(*grown)
-        self.ledger.resize(rows)
 
     def _row_at(self, end_s: float) -> int:
         """Return the logical row in which something that ends at `end_s` is free again.
@@ -181,7 +170,7 @@ class Profile:
 
     def floor(self, first: int, last: int, nodes: IntArray | None = None) -> Free:
         """Return what is free in all of the logical rows first..last-1, on all or some nodes."""
-        rows = np.array(self.rows[first:last])
+        rows = self.quota_rows(first, last)
         if nodes is None:
             return Free(*(_minimum(table, rows) for table in self._tables))
         at = np.ix_(rows, nodes)
@@ -189,12 +178,12 @@ class Profile:
 
     def block(self, first: int, last: int, nodes: IntArray) -> Free:
         """Return (rows, nodes, ...) copies of some nodes in the logical rows first..last-1."""
-        at = np.ix_(np.array(self.rows[first:last]), nodes)
+        at = np.ix_(self.quota_rows(first, last), nodes)
         return Free(*(table[at] for table in self._tables))
 
-    def quota_rows(self, first: int, last: int) -> list[int]:
+    def quota_rows(self, first: int, last: int) -> IntArray:
         """Return the array rows of a window, for the ledger."""
-        return self.rows[first:last]
+        return np.array(self.rows[first:last], dtype=np.int64)
 
     # -- writing ------------------------------------------------------------------------------
 
@@ -202,7 +191,7 @@ class Profile:
         """Take a hold's capacity and quota from `start_s` (a row's time) until `end_s`."""
         last = self._row_at(end_s)
         first = bisect.bisect_left(self.times, start_s)
-        rows = self.rows[first:last]
+        rows = self.quota_rows(first, last)
         for charge in hold.charges:
             self.ledger.add(hold.tenant, charge, rows)
         self._take(hold, rows)
@@ -214,7 +203,7 @@ class Profile:
     def release(self, hold: Hold, start_s: float, end_s: float) -> None:
         """Give back from `start_s` (a row's time) what a running job would hold until `end_s`."""
         first = bisect.bisect_left(self.times, start_s)
-        rows = self.rows[first : self.released_row(end_s)]
+        rows = self.quota_rows(first, self.released_row(end_s))
         for flavor, amount in hold.charges:
             self.ledger.add(hold.tenant, Charge(flavor, -amount), rows)
         self._take(hold, rows, sign=-1)
@@ -224,20 +213,23 @@ class Profile:
         """Return the logical row in which a running job that ends then is gone."""
         return bisect.bisect_left(self.times, self._ends[bisect.bisect_left(self._ends, end_s)])
 
-    def _take(self, hold: Hold, rows: list[int], sign: int = 1) -> None:
-        tables, index = self._tables, np.array(rows, dtype=np.int64)
+    def _take(self, hold: Hold, rows: IntArray, sign: int = 1) -> None:
+        tables = self._tables
         for place in hold.replicas:
-            tables.cpu[index, place.node] -= sign * hold.shape.cpu_milli
-            tables.memory[index, place.node] -= sign * hold.shape.memory_mib
+            tables.cpu[rows, place.node] -= sign * hold.shape.cpu_milli
+            tables.memory[rows, place.node] -= sign * hold.shape.memory_mib
             if place.devices:
-                at = np.ix_(index, np.array([place.node]), self.layout.column[list(place.devices)])
+                at = (rows[:, None], place.node, self.layout.column[list(place.devices)])
                 tables.milli[at] -= sign * place.gpu_milli
                 tables.device_memory[at] -= sign * place.gpu_memory_mib
 
 
 def _freed(free: Free, running: Cells, released: IntArray, rows: int) -> Free:
-    """Return (rows, ...) what is free once the holds released up to each row have ended."""
-    tables = Free(*(np.zeros((rows, *table.shape), dtype=np.int64) for table in free))
+    """Return (HARD_ROWS, ...) what is free once the holds released up to each row have ended.
+
+    Only the first `rows` are filled; the others cost nothing until they are written.
+    """
+    tables = Free(*(np.zeros((HARD_ROWS, *table.shape), dtype=np.int64) for table in free))
     hold, node, cpu, memory = running.replica
     _add(tables.cpu, (released[hold], node), cpu)
     _add(tables.memory, (released[hold], node), memory)
@@ -246,7 +238,7 @@ def _freed(free: Free, running: Cells, released: IntArray, rows: int) -> Free:
     _add(tables.device_memory, (released[hold], node, column), device_memory)
     for table, now in zip(tables, free, strict=True):
         table[0] = now
-        np.cumsum(table, axis=0, out=table)
+        np.cumsum(table[:rows], axis=0, out=table[:rows])
     return tables
 
 

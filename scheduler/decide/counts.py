@@ -5,7 +5,7 @@ only, when it is asked for next.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -45,30 +45,61 @@ class _Scored:
     seen: int
 
 
-class Pool(NamedTuple):
-    """What is free now of all that a demand may use, node by node; 0 where it may use nothing.
+RowT = TypeVar("RowT")
+
+
+class Amounts(NamedTuple, Generic[RowT]):
+    """What is free of all that a demand may use: of each node, the sum, or the most.
 
     Attributes:
-        cpu, memory: (nodes,) milli-cores and MiB.
-        milli, device_memory: (nodes,) thousandths and MiB of all its devices together.
-        largest_milli, largest_memory: (nodes,) the most on one device.
-        takes: (nodes,) devices that can take a part of a replica.
+        cpu, memory: milli-cores and MiB.
+        milli, device_memory: thousandths and MiB of all devices of a node together.
+        share, share_memory: thousandths and MiB of the device that has most of them.
+        takes: devices that can take a part of a replica.
     """
 
-    cpu: IntArray
-    memory: IntArray
-    milli: IntArray
-    device_memory: IntArray
-    largest_milli: IntArray
-    largest_memory: IntArray
-    takes: IntArray
+    cpu: RowT
+    memory: RowT
+    milli: RowT
+    device_memory: RowT
+    share: RowT
+    share_memory: RowT
+    takes: RowT
+
+
+class Pool:
+    """What is free now of all that a demand may use; 0 where it may use nothing.
+
+    Attributes:
+        sums, most: over all nodes.
+        seen: how much of the profile's touch log is in.
+    """
+
+    def __init__(self, table: IntArray, seen: int) -> None:
+        self._table = table
+        self._sum_up(seen)
+
+    def _sum_up(self, seen: int) -> None:
+        self.sums: Amounts[int] = Amounts(*self._table.sum(axis=1).tolist())
+        self.most: Amounts[int] = Amounts(*self._table.max(axis=1, initial=0).tolist())
+        self.seen = seen
+
+    def write(self, part: IntArray, nodes: IntArray, seen: int) -> None:
+        """Take over what was worked out anew for some nodes."""
+        self._table[:, nodes] = part
+        self._sum_up(seen)
+
+    @property
+    def nodes(self) -> Amounts[IntArray]:
+        """Return (nodes,) arrays."""
+        return Amounts(*self._table)
 
 
 @dataclass(slots=True)
-class _Kept:
-    """Arrays with nodes first, and how much of the touch log is in them."""
+class _Window:
+    """What is free in a whole window, and how much of the touch log is in it."""
 
-    arrays: Free | Pool
+    free: Free
     seen: int
 
 
@@ -82,24 +113,27 @@ class Counts:
 
     def __init__(self, profile: Profile, placement: str) -> None:
         self._profile, self._placement = profile, placement
-        self._windows: dict[int, _Kept] = {}
+        self._windows: dict[int, _Window] = {}
         self._counted: dict[tuple[Demand, int], Counted] = {}
         self._scored: dict[tuple[Demand, int], _Scored] = {}
-        self._pools: dict[Demand, _Kept] = {}
+        self._pools: dict[Demand, Pool] = {}
 
     def free(self, rows: int) -> Free:
         """Return what is free in all of the first rows."""
         if rows == 1:
             return self._profile.row(0)
         key, log = self._profile.rows[rows - 1], self._profile.touched
-        kept = self._windows.get(key)
-        if kept is None:
-            kept = _Kept(self._profile.floor(0, rows), len(log))
-            remember(self._windows, key, kept)
-        elif kept.seen < len(log):
-            nodes = self._touched_since(kept.seen)
-            _write(kept, self._profile.floor(0, rows, nodes), nodes, len(log))
-        return Free(*kept.arrays)
+        window = self._windows.get(key)
+        if window is None:
+            window = _Window(self._profile.floor(0, rows), len(log))
+            remember(self._windows, key, window)
+        elif window.seen < len(log):
+            nodes = self._touched_since(window.seen)
+            part = self._profile.floor(0, rows, nodes)
+            for table, values in zip(window.free, part, strict=True):
+                table[nodes] = values
+            window.seen = len(log)
+        return window.free
 
     def counted(self, demand: Demand, wanted: Filter, rows: int) -> Counted:
         """Return the counts of a demand for a start now that lasts for so many rows."""
@@ -134,16 +168,15 @@ class Counts:
 
     def pool(self, demand: Demand, wanted: Filter) -> Pool:
         """Return what is free now of all that a demand may use."""
-        kept, log = self._pools.get(demand), self._profile.touched
+        found, seen = self._pools.get(demand), len(self._profile.touched)
         free = self._profile.row(0)
-        if kept is None:
-            nodes = np.arange(self._profile.layout.nodes)
-            kept = _Kept(_pooled(wanted, free, nodes), len(log))
-            remember(self._pools, demand, kept)
-        elif kept.seen < len(log):
-            nodes = self._touched_since(kept.seen)
-            _write(kept, _pooled(wanted, _part(free, nodes), nodes), nodes, len(log))
-        return Pool(*kept.arrays)
+        if found is None:
+            found = Pool(_pooled(wanted, free, np.arange(self._profile.layout.nodes)), seen)
+            remember(self._pools, demand, found)
+        elif found.seen < seen:
+            nodes = self._touched_since(found.seen)
+            found.write(_pooled(wanted, _part(free, nodes), nodes), nodes, seen)
+        return found
 
     def _touched_since(self, seen: int) -> IntArray:
         return np.array(sorted(set(self._profile.touched[seen:])), dtype=np.int64)
@@ -160,24 +193,19 @@ def _part(free: Free, nodes: IntArray) -> Free:
     return Free(*(table[nodes] for table in free))
 
 
-def _write(kept: _Kept, part: Free | Pool, nodes: IntArray, seen: int) -> None:
-    for table, values in zip(kept.arrays, part, strict=True):
-        table[nodes] = values
-    kept.seen = seen
-
-
-def _pooled(wanted: Filter, free: Free, nodes: IntArray) -> Pool:
-    """Return the pool on some nodes; `free` is the state of exactly those."""
+def _pooled(wanted: Filter, free: Free, nodes: IntArray) -> IntArray:
+    """Return (7, nodes) `Amounts` of some nodes; `free` is the state of exactly those."""
     node_ok = wanted.node_ok[nodes]
     usable = wanted.device_ok[nodes] & node_ok[:, None]
     milli = np.where(usable, free.milli, 0)
     memory = np.where(usable, free.device_memory.clip(0), 0)
-    return Pool(
+    rows = Amounts(
         cpu=np.where(node_ok, free.cpu.clip(0), 0),
         memory=np.where(node_ok, free.memory.clip(0), 0),
         milli=milli.sum(axis=-1),
         device_memory=memory.sum(axis=-1),
-        largest_milli=milli.max(axis=-1, initial=0),
-        largest_memory=memory.max(axis=-1, initial=0),
+        share=milli.max(axis=-1, initial=0),
+        share_memory=memory.max(axis=-1, initial=0),
         takes=wanted.takes(free, nodes).sum(axis=-1),
     )
+    return np.stack(rows)

@@ -77,22 +77,22 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
     """
     shape = job.shape
     pools = [session.pool(session.demand(job, flavor)) for flavor in flavors]
-    cpu, memory = pools[0].cpu, pools[0].memory
     numbers: dict[str, object] = {
-        "cpu_milli": int(cpu.sum()),
-        "memory_mib": int(memory.sum()),
-        "largest_cpu_milli": int(cpu.max(initial=0)),
-        "largest_memory_mib": int(memory.max(initial=0)),
+        "cpu_milli": pools[0].sums.cpu,
+        "memory_mib": pools[0].sums.memory,
+        "largest_cpu_milli": pools[0].most.cpu,
+        "largest_memory_mib": pools[0].most.memory,
     }
     if flavors[0] != ANY:
-        takes = np.sum([pool.takes for pool in pools], axis=0)
-        roomy = (cpu >= shape.cpu_milli) & (memory >= shape.memory_mib)
+        node = pools[0].nodes
+        roomy = (node.cpu >= shape.cpu_milli) & (node.memory >= shape.memory_mib)
+        block = np.sum([pool.nodes.takes for pool in pools], axis=0) * roomy
         numbers |= {
-            "gpu_milli": int(sum(pool.milli.sum() for pool in pools)),
-            "devices": int(takes.sum()),
-            "largest_block": int((takes * roomy).max(initial=0)),
-            "largest_share_milli": int(max(p.largest_milli.max(initial=0) for p in pools)),
-            "largest_gpu_memory_mib": int(max(p.largest_memory.max(initial=0) for p in pools)),
+            "gpu_milli": sum(pool.sums.milli for pool in pools),
+            "devices": sum(pool.sums.takes for pool in pools),
+            "largest_block": int(block.max(initial=0)),
+            "largest_share_milli": max(pool.most.share for pool in pools),
+            "largest_gpu_memory_mib": max(pool.most.share_memory for pool in pools),
         }
     replicas = max(session.counted(session.demand(job, f), 1).total for f in flavors)
     return {"asked": asked(job), "free": numbers, "replicas_that_fit": replicas}
@@ -128,12 +128,12 @@ def _enough_in_sum(session: Session, job: JobSpec, flavors: list[int]) -> bool:
     shape, replicas = job.shape, job.replicas_min
     for flavor in flavors:
         demand = session.demand(job, flavor)
-        pool, least_mib = session.pool(demand), session.filter(demand).least_memory_mib
+        free, least_mib = session.pool(demand).sums, session.filter(demand).least_memory_mib
         enough = (
-            pool.cpu.sum() >= shape.cpu_milli * replicas
-            and pool.memory.sum() >= shape.memory_mib * replicas
-            and pool.milli.sum() >= shape.device_milli * replicas
-            and pool.device_memory.sum() >= least_mib * shape.devices * replicas
+            free.cpu >= shape.cpu_milli * replicas
+            and free.memory >= shape.memory_mib * replicas
+            and free.milli >= shape.device_milli * replicas
+            and free.device_memory >= least_mib * shape.devices * replicas
         )
         if enough:
             return True

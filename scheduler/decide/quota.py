@@ -137,20 +137,21 @@ class QuotaLedger:
         self.usage: IntArray = np.zeros((rows, len(tree.flavors), len(tree.slugs)), dtype=np.int64)
 
     def load(self, held: IntArray) -> None:
-        """Set the usage of all rows at once.
+        """Set the usage of the first rows at once.
 
         Args:
             held: (rows, flavors, tenants) milli-units that each tenant holds itself.
         """
-        self.usage = held.copy()
+        usage = self.usage[: len(held)]
+        usage[:] = held
         local = np.array([tree.local for tree in self.tree.trees], dtype=np.int64)
-        local = local.reshape(self.usage.shape[1:])  # two axes also where nobody names a flavor
+        local = local.reshape(usage.shape[1:])  # two axes also where nobody names a flavor
         for n in range(len(self.tree.slugs) - 1, -1, -1):  # children come after their parents
             parent = self.tree.parent[n]
             if parent >= 0:
-                self.usage[:, :, parent] += np.maximum(self.usage[:, :, n] - local[:, n], 0)
+                usage[:, :, parent] += np.maximum(usage[:, :, n] - local[:, n], 0)
 
-    def add(self, tenant: str, charge: Charge, rows: slice | list[int] = slice(None)) -> None:
+    def add(self, tenant: str, charge: Charge, rows: slice | IntArray = slice(None)) -> None:
         """Charge a tenant in the given rows; a negative amount gives back."""
         f = self.tree.flavors.get(charge.flavor)
         n = self.tree.index.get(tenant, -1)
@@ -162,10 +163,11 @@ class QuotaLedger:
             after = before + delta
             self.usage[rows, f, n] = after
             local = self.tree.trees[f].local[n]
-            delta = np.maximum(after - local, 0) - np.maximum(before - local, 0)
+            if local:  # else the parent sees all of it
+                delta = np.maximum(after - local, 0) - np.maximum(before - local, 0)
             n = self.tree.parent[n]
 
-    def available(self, tenant: str, flavor: str, rows: slice | list[int] = slice(None)) -> int:
+    def available(self, tenant: str, flavor: str, rows: slice | IntArray = slice(None)) -> int:
         """Return what the tenant may still take in all of the given rows; may be negative."""
         f = self.tree.flavors.get(flavor)
         if f is None:
@@ -173,18 +175,20 @@ class QuotaLedger:
         n = self.tree.index[tenant]
         if not self.tree.trees[f].named[n]:
             return 0
-        return int(self._available(self.usage[rows, f], self.tree.trees[f], n).min())
+        return int(self._available(self.usage[:, f], rows, self.tree.trees[f], n).min())
 
-    def _available(self, usage: IntArray, tree: FlavorTree, n: int) -> IntArray:
+    def _available(
+        self, usage: IntArray, rows: slice | IntArray, tree: FlavorTree, n: int
+    ) -> IntArray:
         """Return (rows,) available of a tenant by its index.
 
         max(0, localQuota - Usage) + min(parentAvailable, what it stores above - what it uses of
         that + borrowingLimit); a root has SubtreeQuota - Usage.
         """
         root, *below = self.tree.path(n)
-        left: IntArray = tree.subtree[root] - usage[:, root]
+        left: IntArray = tree.subtree[root] - usage[rows, root]
         for m in below:
-            used, local, limit = usage[:, m], tree.local[m], tree.borrowing[m]
+            used, local, limit = usage[rows, m], tree.local[m], tree.borrowing[m]
             if limit is not None:
                 stored = tree.subtree[m] - local
                 left = np.minimum(left, stored - np.maximum(used - local, 0) + limit)
@@ -195,9 +199,3 @@ class QuotaLedger:
         """Return Usage in row 0."""
         f = self.tree.flavors.get(flavor)
         return 0 if f is None else int(self.usage[0, f, self.tree.index[tenant]])
-
-    def resize(self, rows: int) -> None:
-        """Make room for that many rows; existing ones keep their place."""
-        grown = np.zeros((rows, *self.usage.shape[1:]), dtype=np.int64)
-        grown[: len(self.usage)] = self.usage
-        self.usage = grown
