@@ -71,28 +71,38 @@ class Pool:
     """What is free now of all that a demand may use; 0 where it may use nothing.
 
     Attributes:
+        nodes: (nodes,) arrays.
         sums, most: over all nodes.
         seen: how much of the profile's touch log is in.
     """
 
     def __init__(self, table: IntArray, seen: int) -> None:
-        self._table = table
-        self._sum_up(seen)
+        self._table, self.seen = table, seen
+        self.nodes: Amounts[IntArray] = Amounts(*table)
+        self._sums = table.sum(axis=1)
+        self._most = table.max(axis=1, initial=0)
 
-    def _sum_up(self, seen: int) -> None:
-        self.sums: Amounts[int] = Amounts(*self._table.sum(axis=1).tolist())
-        self.most: Amounts[int] = Amounts(*self._table.max(axis=1, initial=0).tolist())
-        self.seen = seen
+    @property
+    def sums(self) -> Amounts[int]:
+        """Return the sums over all nodes."""
+        return Amounts(*self._sums.tolist())
+
+    @property
+    def most(self) -> Amounts[int]:
+        """Return the most on one node."""
+        return Amounts(*self._most.tolist())
 
     def write(self, part: IntArray, nodes: IntArray, seen: int) -> None:
         """Take over what was worked out anew for some nodes."""
+        before = self._table[:, nodes]
         self._table[:, nodes] = part
-        self._sum_up(seen)
-
-    @property
-    def nodes(self) -> Amounts[IntArray]:
-        """Return (nodes,) arrays."""
-        return Amounts(*self._table)
+        self._sums += (part - before).sum(axis=1)
+        fallen = (before.max(axis=1, initial=0) == self._most).any()
+        if fallen:  # one of those with most may have less now
+            self._most = self._table.max(axis=1, initial=0)
+        else:
+            np.maximum(self._most, part.max(axis=1, initial=0), out=self._most)
+        self.seen = seen
 
 
 @dataclass(slots=True)
@@ -182,9 +192,9 @@ class Counts:
         return np.array(sorted(set(self._profile.touched[seen:])), dtype=np.int64)
 
 
-def remember(cache: dict[KeyT, ValueT], key: KeyT, value: ValueT) -> None:
+def remember(cache: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int = MOST_KEPT) -> None:
     """Keep a value; the oldest is forgotten where there are too many."""
-    if len(cache) >= MOST_KEPT:
+    if len(cache) >= most:
         del cache[next(iter(cache))]
     cache[key] = value
 

@@ -37,7 +37,7 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
 
 def _capacity(session: Session, job: JobSpec, flavors: list[int]) -> Blocked:
     """Return what is wrong with the free capacity; kept until something is taken of it."""
-    key = (*session.kind(job), tuple(flavors))
+    key = (session.kind(job), tuple(flavors))
     known = session.explained.get(key)
     if known and known[0] == session.profile.version:
         return Blocked(*known[1])

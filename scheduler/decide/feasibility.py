@@ -5,7 +5,7 @@ is one row and a change of one node costs one row.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -113,6 +113,16 @@ class Demand:
     flavor: int
     tolerations: frozenset[str]
     whatever_health: bool = False
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out the hash once: every look into a cache asks for it."""
+        key = (self.shape, self.flavor, self.tolerations, self.whatever_health)
+        object.__setattr__(self, "_hash", hash(key))
+
+    def __hash__(self) -> int:
+        """Return the hash of all parts."""
+        return self._hash
 
 
 class Filter:

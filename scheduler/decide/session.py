@@ -7,7 +7,8 @@ cached per kind of replica and window, and only the nodes that were touched are 
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +24,21 @@ from scheduler.decide.placement import Site, place
 from scheduler.decide.quota import Charge, QuotaTree
 from scheduler.decide.scoring import SCORES
 
-Kind: TypeAlias = tuple[ReplicaShape, tuple[int, ...], frozenset[str], int]
-"""Jobs of one kind need the same places: shape, allowed flavors, tolerations, least replicas."""
-
 LEAST_NOTICE_S = 1.0
 """However short the grace, nobody is gone at the moment in which it is told to go."""
+
+
+@dataclass(slots=True, eq=False)
+class Kind:
+    """What a job has in common with others that need the same places; one object for all of them.
+
+    Attributes:
+        allowed: flavors that they may use, best first.
+        demands: (flavor, whatever health) -> the demand of one replica.
+    """
+
+    allowed: tuple[int, ...]
+    demands: dict[tuple[int, bool], Demand]
 
 
 class Fit(NamedTuple):
@@ -44,6 +55,10 @@ class Fit(NamedTuple):
     replicas: int
     start_s: float
     site: Site
+
+
+MOST_JOBS_KNOWN = 1 << 16
+"""The kinds of so many jobs are remembered."""
 
 
 class Session:
@@ -68,6 +83,9 @@ class Session:
         self.normalised = _normalised(snapshot)
         self._filters: dict[Demand, Filter] = {}
         self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
+        self._kinds: dict[tuple[ReplicaShape, tuple[int, ...], frozenset[str], int], Kind] = {}
+        self._kind_of: dict[int, tuple[JobSpec, Kind]] = {}
+        self._demands: dict[Demand, Demand] = {}
         self._rooms: dict[Demand, int] = {}
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
         self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)
@@ -85,7 +103,7 @@ class Session:
         self.counts = Counts(self.profile, self.policy.placement)
         self._no_earlier: dict[Kind, float] = {}
         self.explained: dict[
-            tuple[*Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
+            tuple[Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
         ] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
 
@@ -113,10 +131,20 @@ class Session:
         Named flavors keep the user's order. Without names every flavor of the fleet is allowed,
         the smallest first, so that large devices stay free for those who need them.
         """
-        key = (job.shape.devices > 0, job.flavors, job.min_throughput)
-        if key not in self._allowed:
-            self._allowed[key] = self._allowed_of(job)
-        return self._allowed[key]
+        return self.kind(job).allowed
+
+    def kind(self, job: JobSpec) -> Kind:
+        """Return what the job has in common with others; known jobs are known by identity."""
+        known = self._kind_of.get(id(job))
+        if known is None or known[0] is not job:
+            key = (job.shape.devices > 0, job.flavors, job.min_throughput)
+            if key not in self._allowed:
+                self._allowed[key] = self._allowed_of(job)
+            allowed = self._allowed[key]
+            same = (job.shape, allowed, job.tolerations, job.replicas_min)
+            known = (job, self._kinds.setdefault(same, Kind(allowed, {})))
+            remember(self._kind_of, id(job), known, MOST_JOBS_KNOWN)
+        return known[1]
 
     def _allowed_of(self, job: JobSpec) -> tuple[int, ...]:
         if not job.shape.devices:
@@ -154,7 +182,12 @@ class Session:
 
     def demand(self, job: JobSpec, flavor: int, *, whatever_health: bool = False) -> Demand:
         """Return the demand of one replica on one flavor."""
-        return Demand(job.shape, flavor, job.tolerations, whatever_health)
+        demands = self.kind(job).demands
+        found = demands.get((flavor, whatever_health))
+        if found is None:
+            new = Demand(job.shape, flavor, job.tolerations, whatever_health)
+            found = demands[flavor, whatever_health] = self._demands.setdefault(new, new)
+        return found
 
     def empty_room(self, job: JobSpec, flavor: int) -> int:
         """Return how many replicas the empty cluster would hold, whatever the health now."""
@@ -223,10 +256,6 @@ class Session:
         if full and best is None:
             self._full[kind] = job.time_limit_s
         return best
-
-    def kind(self, job: JobSpec) -> Kind:
-        """Return what a job has in common with others that need the same places."""
-        return (job.shape, self.allowed(job), job.tolerations, job.replicas_min)
 
     def counted(self, demand: Demand, rows: int) -> Counted:
         """Return how many replicas of a demand could start now, node by node and in sum."""
