@@ -14,18 +14,28 @@ import platform
 import resource
 import time
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from benchmarks.first_fit import first_fit
-from benchmarks.fleets import world
+from benchmarks.fleets import after, world
 from benchmarks.joint import Joint
-from scheduler.core.plan import Start
+from scheduler.core.plan import Plan, Start
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.cycle import decide
+from scheduler.decide.lasting import Decided
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
+
+MOST_CYCLES_TO_REST = 5
+"""Starts of one cycle make room for no others, so a second one hardly ever starts anybody."""
+
+LATER_S = 1.0
+"""Cycles are a second apart, as in production; less where a job would end before."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -65,16 +75,14 @@ def measure(snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
     baseline = first_fit(snapshot)
     first_fit_s = time.perf_counter() - began_s
     began_s = time.perf_counter()
-    plan = decide(
-        snapshot,
-        policy,
-        now_s=snapshot.now_s,
-        budget_s=policy.budget_s,
-        clock=time.perf_counter,
-    )
-    cycle_s = time.perf_counter() - began_s
+    began_cpu_s = time.process_time()
+    plan = _decided(snapshot, policy)
+    cycle_s, cpu_s = time.perf_counter() - began_s, time.process_time() - began_cpu_s
     solver = plan.solver
     return _figures(objective, plan.starts, cycle_s) | {
+        "cycle_cpu_s": round(cpu_s, 4),
+        **decisions(snapshot, policy),
+        **idle(snapshot, policy, plan),
         "objective_rules": solver.objective_rules,
         "late_pct": round(100 * max(0.0, cycle_s / policy.budget_s - 1), 3),
         "gap_pct": None if solver.gap_frac is None else round(100 * solver.gap_frac, 3),
@@ -82,6 +90,56 @@ def measure(snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
         "answered_by": solver.strategy,
         "baseline": {"first_fit": _figures(objective, baseline, first_fit_s)},
     }
+
+
+def decisions(snapshot: Snapshot, policy: Policy) -> dict[str, float]:
+    """Return how long one decision takes: one job's turn, started or planned and told why not."""
+    turns, took_ms = Turns(snapshot, policy, now_s=snapshot.now_s), []
+    for ranked in turns.queue():
+        began_s = time.perf_counter()
+        turns.turn(ranked)
+        took_ms.append(1000 * (time.perf_counter() - began_s))
+    p50_ms, p99_ms = np.percentile(took_ms or [0.0], [50, 99])
+    return {"decision_p50_ms": round(p50_ms, 3), "decision_p99_ms": round(p99_ms, 3)}
+
+
+def idle(snapshot: Snapshot, policy: Policy, plan: Plan) -> dict[str, float]:
+    """Return how long a cycle takes in which nothing changed, on a snapshot read anew.
+
+    Beside it the same cycle decided anew, as it is when anything did change.
+    """
+    for _ in range(MOST_CYCLES_TO_REST):
+        if not plan.starts:
+            break
+        snapshot = after(snapshot, plan)
+        plan = _decided(snapshot, policy)
+    last = Decided(snapshot, policy, plan)
+    later_s = min(LATER_S, max(0.0, plan.lasts_until_s - snapshot.now_s) / 2)
+    again = replace(deepcopy(snapshot), now_s=snapshot.now_s + later_s)
+    began_s = time.perf_counter()
+    same = _decided(again, policy, last)
+    idle_s = time.perf_counter() - began_s
+    began_s = time.perf_counter()
+    _decided(again, policy)
+    anew_s = time.perf_counter() - began_s
+    return {
+        "idle_cycle_ms": round(1000 * idle_s, 2),
+        "idle_cycle_anew_ms": round(1000 * anew_s, 2),
+        "idle_after_s": round(later_s, 3),
+        "idle_waiting": len(same.pending),
+        "idle_carried_over": same.lasts_until_s == plan.lasts_until_s,
+    }
+
+
+def _decided(snapshot: Snapshot, policy: Policy, last: Decided | None = None) -> Plan:
+    return decide(
+        snapshot,
+        policy,
+        now_s=snapshot.now_s,
+        budget_s=policy.budget_s,
+        clock=time.perf_counter,
+        last=last,
+    )
 
 
 def beside(

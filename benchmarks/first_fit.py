@@ -1,13 +1,14 @@
 """The baseline: jobs in submit order, each replica on the first node that has room.
 
-Plain loops, as one would write them first. It keeps quota, gangs, flavors, taints and health, so
-its starts are legal, but it plans nothing, reserves nothing and explains nothing.
+Plain loops, as one would write them first, but that nodes which had no room for a kind of replica
+are not looked at again for it: nothing frees within a cycle. It keeps quota, gangs, flavors, taints
+and health, so its starts are legal, but it plans nothing, reserves nothing and explains nothing.
 """
 
 from dataclasses import dataclass
 
 from scheduler.core.plan import Start
-from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, Snapshot
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 
@@ -21,6 +22,7 @@ class _Room:
     milli: list[int]
     device_memory: list[int]
     devices_of: list[list[int]]
+    first: dict[tuple[ReplicaShape, frozenset[str], int], int]
 
 
 def first_fit(snapshot: Snapshot) -> list[Start]:
@@ -52,6 +54,7 @@ def _room(snapshot: Snapshot) -> _Room:
         fleet.device_free_milli.tolist(),
         fleet.device_free_memory_mib.tolist(),
         devices_of,
+        {},
     )
 
 
@@ -69,6 +72,7 @@ def _try(
         if any(ledger.available(job.tenant, c.flavor) < c.amount for c in charges):
             continue
         placed: list[ReplicaPlacement] = []
+        before = dict(room.first)
         for _ in range(job.replicas_min):
             place = _place(snapshot, room, job, names.index(flavor) if flavor else -1)
             if place is None:
@@ -81,12 +85,15 @@ def _try(
             return Start(job.uid, tuple(placed), flavor)
         for place in placed:
             _hold(room, job, place, -1)
+        room.first = before
     return None
 
 
 def _place(snapshot: Snapshot, room: _Room, job: JobSpec, flavor: int) -> ReplicaPlacement | None:
     fleet, shape = snapshot.fleet, job.shape
-    for node in range(len(room.cpu)):
+    kind = (shape, job.tolerations, flavor)
+    for node in range(room.first.get(kind, 0), len(room.cpu)):
+        room.first[kind] = node
         if room.cpu[node] < shape.cpu_milli or room.memory[node] < shape.memory_mib:
             continue
         if not fleet.node_ready[node] or not fleet.node_taints[node] <= job.tolerations:
@@ -102,6 +109,7 @@ def _place(snapshot: Snapshot, room: _Room, job: JobSpec, flavor: int) -> Replic
         if len(found) == shape.devices:
             memory = min((_memory(snapshot, job, device) for device in found), default=0)
             return ReplicaPlacement(node, tuple(found), shape.gpu_milli if found else 0, memory)
+    room.first[kind] = len(room.cpu)
     return None
 
 

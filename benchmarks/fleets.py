@@ -1,9 +1,10 @@
 """Synthetic fleets and queues for the benchmarks: one seed, one world."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from scheduler.core.plan import Plan
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import (
     FlavorSpec,
@@ -15,6 +16,7 @@ from scheduler.core.snapshot import (
     Snapshot,
     TenantNode,
 )
+from scheduler.simulate.holdings import Holdings
 
 NOW_S = 1_800_000_000.0
 TENANTS = 12
@@ -49,6 +51,23 @@ def world(nodes: int, pending: int, seed: int, *, busy: float = 0.5) -> Snapshot
     jobs = tuple(_job(f"job-{i:06d}", rng, wait_s=86400.0) for i in range(pending))
     return Snapshot(
         "bench", NOW_S, fleet, jobs, running, _tenants(fleet), runtime_ratios=RUNTIME_RATIOS
+    )
+
+
+def after(snapshot: Snapshot, plan: Plan) -> Snapshot:
+    """Return the world once a plan's starts run; nothing else has happened."""
+    jobs = {job.uid: job for job in snapshot.pending}
+    held = Holdings(snapshot.fleet)
+    begun = []
+    for start in plan.starts:
+        job = jobs.pop(start.uid)
+        held.take(job.shape, start.replicas, job.uid)
+        begun.append(RunningJob(job, start.replicas, plan.now_s))
+    return replace(
+        snapshot,
+        fleet=held.freeze(),
+        pending=tuple(jobs.values()),
+        running=(*snapshot.running, *begun),
     )
 
 

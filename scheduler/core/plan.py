@@ -131,6 +131,10 @@ class Plan:
 
     Every job of `Snapshot.pending` is in exactly one of `starts` and `pending`; no running job is
     in both `preempts` and `resizes`.
+
+    Attributes:
+        lasts_until_s: it stays true until then if nothing but time moves, epoch seconds; 0 = decide
+            again at once.
     """
 
     cluster: str
@@ -141,3 +145,4 @@ class Plan:
     solver: SolverReport
     preempts: tuple[Preempt, ...] = ()
     resizes: tuple[Resize, ...] = ()
+    lasts_until_s: float = 0.0

@@ -11,6 +11,7 @@ from scheduler.core.reasons import Pending, Remedy, WaitReason
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide import remedies
+from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
 from scheduler.decide.turns import Turns
 from scheduler.decide.validate import validate, validate_policy
@@ -28,6 +29,7 @@ def decide(
     now_s: float,
     budget_s: float,
     clock: Callable[[], float] | None = None,
+    last: Decided | None = None,
 ) -> Plan:
     """Return the plan for a snapshot under a policy.
 
@@ -39,11 +41,16 @@ def decide(
         now_s: epoch seconds.
         budget_s: seconds that the decision may take.
         clock: monotonic seconds, to measure and keep the budget; without it no time is reported.
+        last: the last decision, if known: its plan is carried over where only time has moved.
 
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself.
         InvalidPolicyError: the policy cannot be followed.
     """
+    began_s = clock() if clock else 0.0
+    same = carried_over(last, snapshot, policy, now_s=now_s) if last else None
+    if same:
+        return _timed(same, clock() - began_s if clock else 0.0)
     validate_policy(policy)
     validate(snapshot)
     snapshot = _ordered(snapshot)

@@ -1,7 +1,7 @@
 """What would help a waiting job: the smallest changes that were tried and work.
 
 Each change is tried on the session at the job's own turn, without changing the session, so it is
-true of this job at this place in the queue.
+true of this job at this place in the queue, and stays so for a while if nothing else changes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,9 @@ from scheduler.decide.session import Session
 
 LEAST_TIME_LIMIT_S = 60.0
 """Nobody is advised to ask for less time than this."""
+
+LASTING_S = 60.0
+"""What would help has to help for so long: people need time to act (Slurm's bf_resolution)."""
 
 Change: TypeAlias = tuple[Remedy, JobSpec]
 
@@ -55,8 +58,9 @@ def for_refused(session: Session, job: JobSpec, why: Refusal) -> tuple[Remedy, .
 
 
 def starts(session: Session, job: JobSpec) -> bool:
-    """Return whether the engine would start this job now."""
-    return refusal(session, job) is None and session.fit_now(job) is not None
+    """Return whether the engine would start this job now, and still a while later."""
+    lasting = replace(job, time_limit_s=job.time_limit_s + LASTING_S)
+    return refusal(session, job) is None and session.fit_now(lasting) is not None
 
 
 def apply(snapshot: Snapshot, job: JobSpec, remedy: Remedy) -> tuple[Snapshot, JobSpec]:
@@ -112,9 +116,8 @@ def _first_that_work(session: Session, job: JobSpec, *, must_start: bool) -> Ite
     """Give, of each kind of change, the first that works."""
     for kind in (_other_flavor, _fewer_devices, _fewer_replicas, _less_cpu, _less_memory):
         for remedy, changed in kind(session, job):
-            possible = refusal(session, changed) is None
-            starts_now = possible and session.fit_now(changed) is not None
-            if starts_now or (possible and not must_start):
+            starts_now = starts(session, changed)
+            if starts_now or (not must_start and refusal(session, changed) is None):
                 yield Remedy(remedy.code, {**remedy.params, "starts_now": starts_now})
                 break
 
@@ -175,9 +178,9 @@ def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
             low = middle
         else:
             high = middle
-    if low == 0 or times[low] - session.now_s < LEAST_TIME_LIMIT_S:
+    limit_s = times[low] - session.now_s - LASTING_S
+    if limit_s < LEAST_TIME_LIMIT_S:
         return []
-    limit_s = times[low] - session.now_s
     if not starts(session, replace(job, time_limit_s=limit_s)):
         return []
     return [Remedy("shorter_time_limit", {"time_limit_s": limit_s, "starts_now": True})]
@@ -185,7 +188,7 @@ def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
 
 def _more_quota_now(session: Session, job: JobSpec, *, contested: bool) -> list[Remedy]:
     """Return the quota that is missing for a start now, if quota is all that is missing."""
-    rows = session.window(session.now_s + job.time_limit_s)
+    rows = session.window(session.now_s + job.time_limit_s + LASTING_S)
     at = session.profile.quota_rows(0, rows)
     for flavor in session.allowed(job):
         if session.counted(session.demand(job, flavor), rows).total < job.replicas_min:
@@ -224,7 +227,7 @@ def _toleration(session: Session, job: JobSpec) -> list[Remedy]:
     changed = replace(job, tolerations=job.tolerations | taints)
     if not taints or refusal(session, changed) is not None:
         return []
-    starts_now = session.fit_now(changed) is not None
+    starts_now = starts(session, changed)
     return [
         Remedy("ask_admin_for_toleration", {"taints": sorted(taints), "starts_now": starts_now})
     ]

@@ -10,7 +10,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, Remedy, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
-from scheduler.decide import explain, remedies
+from scheduler.decide import explain, lasting, remedies
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.eta import Waiting, with_expected_starts
 from scheduler.decide.fairness import FairShares
@@ -129,8 +129,10 @@ class Turns:
     def plan(self, report: SolverReport) -> Plan:
         """Return the plan of what was decided."""
         timed = tuple(one.pending for one in self._waiting)
+        lasts_until_s = 0.0
         if self.policy.expects_starts:
             timed = with_expected_starts(self.session, self._waiting)
+            lasts_until_s = 0.0 if self.starts else lasting.lasts_until_s(self.session, timed)
         return Plan(
             cluster=self.snapshot.cluster,
             now_s=self.now_s,
@@ -138,6 +140,7 @@ class Turns:
             pending=(*timed, *sorted(self._refused, key=lambda pending: pending.uid)),
             fair_shares=self.shares.rows(),
             solver=report,
+            lasts_until_s=lasts_until_s,
         )
 
 

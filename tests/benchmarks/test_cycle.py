@@ -10,6 +10,10 @@ KEYS = {
     "cycle_s",
     "placements",
     "placements_per_s",
+    "decision_p50_ms",
+    "decision_p99_ms",
+    "idle_cycle_ms",
+    "idle_cycle_anew_ms",
     "objective",
     "objective_rules",
     "gap_pct",
@@ -33,6 +37,7 @@ def test_the_last_line_is_one_object_with_the_agreed_keys(
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result.keys() >= KEYS
     assert result["placements"] > 0
+    assert result["idle_carried_over"]
     assert result["baseline"]["first_fit"].keys() >= {"cycle_s", "placements", "objective"}
 
 

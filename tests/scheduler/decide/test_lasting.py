@@ -1,0 +1,128 @@
+"""When the last plan is good for another cycle, and when it is not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy, PreemptionPolicy, PriorityWeights
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide.cycle import decide
+from scheduler.decide.lasting import Decided, carried_over
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
+
+POLICY = Policy(strategy="rules", preemption=PreemptionPolicy(by_reclaim=False))
+
+
+def full(*, limit_s: float = 3600.0, submitted_s: float = NOW_S - 10, **more: float) -> Snapshot:
+    """One device, held for `limit_s` from now on, and one job that waits for it."""
+    held = [running(job("old", devices=1, limit_s=limit_s), 0, (0,))]
+    waiting = [job("a", devices=1, submitted_s=submitted_s, **more)]  # type: ignore[arg-type]
+    snapshot = world(FleetBuilder().node("n1", devices=1), waiting, running=held)
+    return replace(snapshot, usage_decayed={"t": 0.5})
+
+
+def decided(snapshot: Snapshot, policy: Policy = POLICY) -> Decided:
+    return Decided(snapshot, policy, decide(snapshot, policy, now_s=NOW_S, budget_s=1.0))
+
+
+def lasts_s(snapshot: Snapshot, policy: Policy = POLICY) -> float:
+    return decided(snapshot, policy).plan.lasts_until_s - NOW_S
+
+
+def later(last: Decided, passed_s: float) -> Plan | None:
+    now_s = NOW_S + passed_s
+    return carried_over(last, replace(last.snapshot, now_s=now_s), last.policy, now_s=now_s)
+
+
+def test_a_plan_lasts_a_minute_where_nothing_ends_before() -> None:
+    last = decided(full())
+    kept = later(last, 59.0)
+    assert kept == replace(last.plan, now_s=NOW_S + 59.0)
+    assert later(last, 60.0) is None
+
+
+def test_time_that_runs_backwards_is_decided_anew() -> None:
+    assert later(decided(full()), -1.0) is None
+
+
+SHORTER = {
+    "a running job ends": (full(limit_s=20.0), POLICY, 20.0),
+    "a back-off is over": (full(not_before_s=NOW_S + 15), POLICY, 15.0),
+    "a job is submitted by a clock that is ahead": (full(submitted_s=NOW_S + 5), POLICY, 5.0),
+    "a job has aged as far as it can": (
+        full(submitted_s=NOW_S - 90),
+        replace(POLICY, order=PriorityWeights(age_max_s=100.0)),
+        10.0,
+    ),
+    "a job has waited long enough to evict others": (
+        full(submitted_s=NOW_S - 20),
+        replace(POLICY, preemption=PreemptionPolicy(delay_s=50.0)),
+        30.0,
+    ),
+    "a running job may be evicted": (
+        full(submitted_s=NOW_S - 90),
+        replace(POLICY, preemption=PreemptionPolicy(min_runtime_s=40.0)),
+        40.0,
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "policy", "expected_s"),
+    [pytest.param(*case, id=name) for name, case in SHORTER.items()],
+)
+def test_a_plan_lasts_until(snapshot: Snapshot, policy: Policy, expected_s: float) -> None:
+    assert lasts_s(snapshot, policy) == pytest.approx(expected_s)
+
+
+def test_a_plan_lasts_until_a_job_overtakes_one_that_is_fully_aged() -> None:
+    """Age gives 300 in 100 s: a has them all, b has 210 and gains 3 a second until it has, too.
+
+    Size gives 50 for all four devices: 12.5 for a and 37.5 for b. So a leads by 65, for 65 / 3 s.
+    """
+    policy = replace(POLICY, order=PriorityWeights(age_max_s=100.0))
+    held = [running(job("old", devices=4), 0, (0, 1, 2, 3))]
+    waiting = [
+        job("a", devices=1, submitted_s=NOW_S - 200),
+        job("b", devices=3, submitted_s=NOW_S - 70),
+    ]
+    snapshot = world(FleetBuilder().node("n1", devices=4), waiting, running=held)
+    assert lasts_s(snapshot, policy) == pytest.approx(65 / 3)
+
+
+def test_a_plan_that_starts_somebody_or_waits_for_one_that_overruns_does_not_last() -> None:
+    idle = world(FleetBuilder().node("n1", devices=1), [job("a", devices=1)])
+    assert decided(idle).plan.lasts_until_s == 0.0
+    late = [running(job("old", devices=1, limit_s=60.0), 0, (0,), started_s=NOW_S - 61)]
+    overrun = world(FleetBuilder().node("n1", devices=1), [job("a", devices=1)], running=late)
+    assert later(decided(overrun), 0.0) is None
+
+
+CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {
+    "a job came": lambda s: replace(s, pending=(*s.pending, job("b", devices=1))),
+    "a job went": lambda s: replace(s, pending=()),
+    "a job ended": lambda s: replace(s, running=()),
+    "quota": lambda s: replace(s, tenants=(tenant("t", a100=9),)),
+    "usage was booked": lambda s: replace(s, usage_decayed={"t": 0.51}),
+    "a device fell ill": lambda s: replace(
+        s, fleet=replace(s.fleet, device_healthy=np.array([False]))
+    ),
+    "a runtime was observed": lambda s: replace(s, runtime_ratios=(0.5,)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
+def test_any_change_of_the_world_is_decided_anew(change: Callable[[Snapshot], Snapshot]) -> None:
+    last = decided(full())
+    changed = change(replace(last.snapshot, now_s=NOW_S + 1))
+    assert carried_over(last, changed, POLICY, now_s=NOW_S + 1) is None
+
+
+def test_equal_worlds_are_known_though_every_part_was_read_anew() -> None:
+    last = decided(full())
+    again = replace(full(), now_s=NOW_S + 1, usage_decayed={"t": 0.4999})
+    assert carried_over(last, again, POLICY, now_s=NOW_S + 1)
+    assert carried_over(last, again, Policy(strategy="rules", seed=1), now_s=NOW_S + 1) is None
