@@ -1,7 +1,7 @@
 """Probes for machines: is the process alive, and would a request succeed?
 
-They answer without a session and say nothing but whether each part answers, and how old the last
-cycle of each cluster is.
+They answer without a session and say nothing but whether each part answers, how old the last cycle
+of each cluster is, and how often the rules had to answer for its strategy.
 """
 
 import logging
@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 from portal.celery import WORKER_BEAT_KEY
 from scheduler.loop import beat_key
 from scheduler.selectors.policies import policy_budgets
+from scheduler.selectors.strategies import strategy_alarms
 from telemetry.selectors import cluster_list
 
 logger = logging.getLogger(__name__)
@@ -36,9 +37,13 @@ def healthz(request: HttpRequest) -> HttpResponse:  # noqa: ARG001
 
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:  # noqa: ARG001
-    """Answer 200 where database, broker and worker answer and every cluster's cycle is recent."""
+    """Answer 200 where database, broker and worker answer and every cluster's cycle is recent.
+
+    A failing strategy is told, too; it makes nothing unready, for the rules answer for it.
+    """
     now_s = timezone.now().timestamp()  # noqa: TID251 - the outermost layer
-    report: dict[str, Any] = {"database": OK, "broker": OK, "worker": OK, "cycles": {}}
+    report: dict[str, Any] = {"database": OK, "broker": OK, "worker": OK}
+    report |= {"cycles": {}, "alarms": {}}
     limits = _cycle_limits(report)
     if _broker_answers(report):
         _look_at_worker(report, now_s)
@@ -59,6 +64,10 @@ def _cycle_limits(report: dict[str, Any]) -> dict[str, float]:
     try:
         slugs = list(cluster_list(enabled=True).values_list("slug", flat=True))
         budgets = policy_budgets()
+        report["alarms"] = {
+            alarm.cluster.slug: {"status": alarm.status, "count": alarm.count}
+            for alarm in strategy_alarms()
+        }
     except DatabaseError as exc:
         connection.close()
         logger.warning("readyz database error=%s", exc)

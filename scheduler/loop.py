@@ -19,7 +19,9 @@ from scheduler.feedback.dispatch import dispatch
 from scheduler.feedback.reconcile import Reconciled, reconcile
 from scheduler.locks import cluster_lock
 from scheduler.models import Cycle
+from scheduler.services.alarms import strategy_noted
 from scheduler.services.plans import Committed, cycle_timed, plan_commit
+from scheduler.shadows import Decided
 from scheduler.snapshots import Frozen
 from telemetry.models import Cluster
 
@@ -39,11 +41,19 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class CycleReport:
-    """What one cycle did; `ran` is False where another scheduler holds the cluster."""
+    """What one cycle did.
+
+    Attributes:
+        ran: False where another scheduler holds the cluster.
+        reconciled: what was observed.
+        started: jobs that start.
+        decided: what a shadow may be compared with; None where nothing was written.
+    """
 
     ran: bool
     reconciled: Reconciled | None = None
     started: tuple[str, ...] = ()
+    decided: Decided | None = None
 
 
 class Stopwatch:
@@ -88,6 +98,7 @@ def run_cycle(
         watch.lap("decide")
         if plan is None:
             return CycleReport(ran=True, reconciled=seen)
+        strategy_noted(cluster=cluster, solver=plan.solver, now=now)
         done = _commit(cluster, plan, frozen, now)  # 4 commit holds, states and intents
         watch.lap("commit")
         dispatch(cluster=cluster, executor=ports.executor, now=now)  # 5 tell the executor
@@ -95,7 +106,10 @@ def run_cycle(
         if done is not None:
             cycle_timed(cycle=done.cycle, timings=watch.steps)
         cache.set(beat_key(cluster.slug), now.timestamp(), timeout=None)
-        return CycleReport(ran=True, reconciled=seen, started=done.started if done else ())
+        if done is None:
+            return CycleReport(ran=True, reconciled=seen)
+        decided = Decided(done.cycle, frozen.snapshot, policy, plan)
+        return CycleReport(ran=True, reconciled=seen, started=done.started, decided=decided)
 
 
 def look(cluster: Cluster, ports: Ports, *, clock: Callable[[], datetime]) -> Reconciled | None:

@@ -57,6 +57,20 @@ class SchedulingPolicy(models.Model):
     weights = models.JSONField(
         default=dict, blank=True, help_text=_("Weights that differ from the defaults.")
     )
+    kinds = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text=_("Job kind -> strategy, of the kinds that another strategy decides."),
+    )
+    shadow = models.CharField(
+        max_length=40,
+        blank=True,
+        default="",
+        help_text=_("Strategy that decides beside, for comparison only."),
+    )
+    solver = models.CharField(
+        max_length=20, default="highs", choices=[("highs", "HiGHS"), ("cbc", "CBC")]
+    )
 
     class Meta:
         constraints = [
@@ -330,6 +344,58 @@ class Cycle(models.Model):
 
     def __str__(self) -> str:
         return f"{self.cluster} {self.at}"
+
+
+class ShadowPlan(models.Model):
+    """What another strategy decided on the snapshot of a cycle; it was not carried out."""
+
+    cycle = models.OneToOneField(Cycle, on_delete=models.CASCADE, related_name="shadow")
+    strategy = models.CharField(max_length=40, help_text=_("That was asked."))
+    answered_by = models.CharField(max_length=40)
+    status = models.CharField(max_length=40)
+    note = models.TextField(blank=True, default="")
+    objective = models.FloatField(null=True, help_text=_("Of the shadow's plan."))
+    objective_carried = models.FloatField(null=True, help_text=_("Of the plan carried out."))
+    start_count = models.PositiveIntegerField()
+    wall_ms = models.PositiveIntegerField()
+    differences = models.JSONField(
+        default=dict, help_text=_("only_carried, only_shadow, moved: count and the first jobs.")
+    )
+
+    class Meta:
+        ordering = ["-cycle_id"]
+
+    def __str__(self) -> str:
+        return f"{self.cycle_id}: {self.strategy}"
+
+
+class StrategyAlarm(models.Model):
+    """The rules answer for a cluster's strategy, because it fails."""
+
+    cluster = models.ForeignKey(Cluster, on_delete=models.CASCADE, related_name="strategy_alarms")
+    strategy = models.CharField(max_length=40, help_text=_("That was asked."))
+    status = models.CharField(max_length=40, help_text=_("How it failed last."))
+    note = models.TextField(blank=True, default="")
+    count = models.PositiveIntegerField(help_text=_("Cycles in which it failed."))
+    good_count = models.PositiveIntegerField(
+        default=0, help_text=_("Cycles in a row since in which nothing failed.")
+    )
+    since = models.DateTimeField()
+    last_at = models.DateTimeField(help_text=_("When it failed last."))
+    cleared_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["cluster"],
+                condition=Q(cleared_at__isnull=True),
+                name="strategy_alarm_one_open_per_cluster",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.cluster}: {self.strategy} {self.status} x {self.count}"
 
 
 class Decision(models.Model):

@@ -12,8 +12,8 @@ import numpy as np
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from scheduler.choices import FINAL_STATES, JobState
-from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
+from scheduler.choices import FINAL_STATES, JobKind, JobState
+from scheduler.core.policy import SOLVERS, ObjectiveWeights, Policy, PriorityWeights
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import (
     BoolArray,
@@ -93,7 +93,20 @@ def policy_of(cluster: Cluster) -> Policy:
         placement=row.placement,
         order=_weights(PriorityWeights(), weights.get("order")),
         objective=_weights(ObjectiveWeights(), weights.get("objective")),
+        solver=row.solver if row.solver in SOLVERS else SOLVERS[0],
+        kinds=_kinds(row.kinds, row.strategy if known else RULES),
+        shadow=row.shadow if row.shadow in STRATEGIES else "",
     )
+
+
+def _kinds(given: object, strategy: str) -> tuple[tuple[str, str], ...]:
+    """Return (kind, strategy) as stored; what is not known any more is left to the cluster's."""
+    values = given if isinstance(given, dict) else {}
+    good = {k: s for k, s in sorted(values.items()) if k in JobKind.values and s in STRATEGIES}
+    beside = {strategy, *good.values()} - {RULES}
+    if len(good) < len(values) or len(beside) > 1:
+        logger.error("strategies of kinds not obeyed kinds=%s", values)
+    return tuple(good.items()) if len(beside) <= 1 else ()
 
 
 def _weights(defaults: WeightsT, given: object) -> WeightsT:

@@ -2,12 +2,13 @@
 
 import logging
 from datetime import timedelta
+from time import perf_counter
 
 from celery import shared_task
 from django.conf import settings
 from django.utils import timezone
 
-from scheduler import demo, loop
+from scheduler import demo, loop, shadows
 from scheduler.events import CYCLE_TASK
 from scheduler.execute.base import ExecutorError
 from scheduler.models import Placement
@@ -28,15 +29,18 @@ def _ports(cluster: Cluster) -> loop.Ports:
 
 @shared_task(name=CYCLE_TASK)
 def run_cycle(cluster_slug: str, woken: bool = True) -> None:
-    """Run one cycle of a cluster."""
+    """Run one cycle of a cluster, and its shadow once that is over."""
     cluster = Cluster.objects.filter(slug=cluster_slug, enabled=True).first()
-    if cluster is not None:
-        loop.run_cycle(
-            cluster,
-            _ports(cluster),
-            clock=timezone.now,  # noqa: TID251 - a task is the outermost layer
-            woken=woken,
-        )
+    if cluster is None:
+        return
+    report = loop.run_cycle(
+        cluster,
+        _ports(cluster),
+        clock=timezone.now,  # noqa: TID251 - a task is the outermost layer
+        woken=woken,
+    )
+    if report.decided and shadows.wanted(report.decided):
+        shadows.run(report.decided, clock=perf_counter)
 
 
 @shared_task(name="scheduler.tasks.pulse_cycles")

@@ -18,6 +18,7 @@ from portal.pages.signed_in import (
     require_platform_admin,
 )
 from scheduler.selectors.fairness import cycle_list
+from scheduler.selectors.strategies import shadow_list
 from scheduler.services.policy import policy_update
 from scheduler.snapshots import policy_of
 from telemetry.models import Cluster
@@ -25,6 +26,7 @@ from telemetry.selectors import cluster_list
 from tenants.errors import DomainError, InvalidValueError
 
 CYCLES_SHOWN = 30
+SHADOWS_SHOWN = 10
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -43,6 +45,7 @@ def clusters(request: SignedInRequest) -> HttpResponse:
         "cluster": cluster,
         "clusters": list(cluster_list()),
         "cycles": list(cycle_list(cluster=cluster)[:CYCLES_SHOWN]),
+        "shadows": list(shadow_list(cluster=cluster)[:SHADOWS_SHOWN]),
         "form": form,
         "now": clock.now(),
     }
@@ -55,12 +58,15 @@ def _initial(cluster: Cluster) -> dict[str, Any]:
         "strategy": policy.strategy,
         "budget_s": policy.budget_s,
         "placement": policy.placement,
+        "shadow": policy.shadow,
+        "solver": policy.solver,
+        **{f"kind_{kind}": strategy for kind, strategy in policy.kinds},
     }
 
 
 def _change(request: SignedInRequest, cluster: Cluster, form: PolicyForm) -> bool:
     try:
-        policy_update(actor=request.user, cluster=cluster, **form.cleaned_data)
+        policy_update(actor=request.user, cluster=cluster, **form.wanted())
     except InvalidValueError as wrong:
         form.add_refusals(wrong.fields)
         return False

@@ -10,6 +10,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from portal.pages import clock
+from scheduler.models import StrategyAlarm
+from scheduler.selectors.strategies import strategy_alarms
 from scheduler.services.validation import DEFAULT_CLUSTER
 from telemetry.models import Cluster
 from telemetry.selectors import fleet as telemetry
@@ -68,6 +70,11 @@ class Shell:
             return self._cluster.slug
         slugs = [cluster.slug for cluster in self.clusters]
         return DEFAULT_CLUSTER if DEFAULT_CLUSTER in slugs else next(iter(slugs), "")
+
+    @cached_property
+    def strategy_alarms(self) -> list[StrategyAlarm]:
+        """The alarms of failing strategies; only who runs the portal sees them."""
+        return list(strategy_alarms()) if self.is_admin else []
 
     @property
     def simulated(self) -> bool:

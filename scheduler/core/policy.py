@@ -74,7 +74,7 @@ class Policy:
     """One cluster's policy.
 
     Attributes:
-        strategy: key of `STRATEGIES`: rules or optimising.
+        strategy: key of `STRATEGIES`: rules or optimising; decides the kinds not in `kinds`.
         budget_s: seconds that a decision may take.
         placement: score that chooses among feasible nodes: pack or spread.
         order: weights of the queue order.
@@ -85,6 +85,10 @@ class Policy:
         backfill_depth: so many blocked jobs get a planned start and a reservation.
         remedy_depth: so many blocked jobs, the first of the queue, are told what would help.
         expects_starts: say when blocked jobs are expected to start; a simulation may do without.
+        solver: of the optimising strategy, one of `SOLVERS`.
+        kinds: (job kind, strategy) of the kinds of jobs that another strategy decides than
+            `strategy`; within a priority class those that the rules decide go first.
+        shadow: strategy that decides on the same snapshot for comparison only; "" = none.
     """
 
     strategy: str = "optimising"

@@ -11,6 +11,7 @@ from scheduler import events
 from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.models import SchedulingPolicy
 from scheduler.services.setup import policy_ensure
+from scheduler.services.strategies import checked_strategies, refuse_two
 from telemetry.models import Cluster
 from tenants import policies
 from tenants.audit import acting
@@ -27,8 +28,21 @@ def policy_update(
     strategy: object = None,
     budget_s: object = None,
     placement: object = None,
+    kinds: object = None,
+    shadow: object = None,
+    solver: object = None,
 ) -> SchedulingPolicy:
     """Change a cluster's policy; None leaves a value as it is. The next cycle obeys.
+
+    Args:
+        actor: who.
+        cluster: whose.
+        strategy: decides all kinds of jobs but those named in `kinds`.
+        budget_s: seconds that a decision may take.
+        placement: pack or spread.
+        kinds: job kind -> strategy, of all kinds that another strategy decides.
+        shadow: strategy that decides beside for comparison; "" = none.
+        solver: of the optimising strategy.
 
     Raises:
         NotAllowedError: the actor does not run the portal.
@@ -37,9 +51,11 @@ def policy_update(
     if not policies.is_platform_admin(actor):
         raise NotAllowedError(_("Only who runs the portal may change how a cluster decides."))
     wanted = _checked(strategy, budget_s, placement)
+    wanted |= checked_strategies(kinds, shadow, solver)
     with transaction.atomic(), acting(actor):
         policy_ensure(cluster=cluster)
         row = SchedulingPolicy.objects.select_for_update().get(cluster=cluster)
+        refuse_two(wanted.get("strategy", row.strategy), wanted.get("kinds", row.kinds))
         for name, value in wanted.items():
             setattr(row, name, value)
         row.save(update_fields=list(wanted))

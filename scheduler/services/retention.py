@@ -8,14 +8,14 @@ from django.db.models import Exists, OuterRef
 
 from scheduler.choices import FINAL_STATES
 from scheduler.execute.base import Executor, ExecutorError
-from scheduler.models import Cycle, Decision, Job
+from scheduler.models import Cycle, Decision, Job, StrategyAlarm
 
 BATCH = 1000
 log = logging.getLogger(__name__)
 
 
 def tidy(*, before: datetime) -> int:
-    """Delete cycles older than `before` that started nothing, and what they said of jobs.
+    """Delete cycles older than `before` that started nothing, what they said of jobs, and alarms.
 
     Returns:
         How many cycles went.
@@ -28,6 +28,7 @@ def tidy(*, before: datetime) -> int:
             Decision.objects.filter(cycle__in=keys).delete()
             Cycle.objects.filter(pk__in=keys).delete()
         gone += len(keys)
+    StrategyAlarm.objects.filter(cleared_at__lt=before).delete()
     return gone
 
 

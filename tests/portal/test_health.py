@@ -11,6 +11,8 @@ from django.test import Client
 from portal import health
 from portal.celery import WORKER_BEAT_KEY, note_worker_beat
 from scheduler.loop import beat_key
+from scheduler.models import StrategyAlarm
+from telemetry.models import Cluster
 from tests import factories
 
 
@@ -88,3 +90,18 @@ def test_a_database_that_is_away_is_named(now_s: float, monkeypatch: pytest.Monk
 
 def test_a_probe_takes_no_post() -> None:
     assert Client().post("/readyz").status_code == 405
+
+
+def test_a_failing_strategy_is_told_and_makes_nothing_unready(now_s: float) -> None:
+    at = datetime.fromtimestamp(now_s, UTC)
+    StrategyAlarm.objects.create(
+        cluster=Cluster.objects.get(slug="demo"),
+        strategy="optimising",
+        status="late",
+        count=4,
+        since=at,
+        last_at=at,
+    )
+    _, report = ready()
+    assert report["alarms"] == {"demo": {"status": "late", "count": 4}}
+    assert not [text for text in report["problems"] if "optimising" in text]

@@ -40,6 +40,17 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
         required=False, help_text="Seconds that a decision may take, up to 60."
     )
     placement = serializers.ChoiceField(choices=["pack", "spread"], required=False)
+    kinds = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Job kind -> strategy, of the kinds that another strategy decides.",
+    )
+    shadow = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        help_text="Strategy that decides beside, for comparison only; empty: none.",
+    )
+    solver = serializers.ChoiceField(choices=["highs", "cbc"], required=False)
 
 
 class ClusterFilter(django_filters.FilterSet):  # type: ignore[misc]
@@ -82,7 +93,7 @@ class ClusterPolicy(APIView):
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Change what is named; the next cycle obeys."""
-        wanted = given(request, ("strategy", "budget_s", "placement"))
+        wanted = given(request, tuple(PolicySerializer().fields))
         cluster = selectors.cluster_get(slug=slug)
         row = policy_update(actor=viewer(request), cluster=cluster, **wanted)
         return Response(PolicySerializer(row).data)

@@ -1,20 +1,27 @@
 """How decisions are made on a cluster."""
 
+from typing import Any
+
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from portal.pages.cycle_words import CYCLE_WORDS, PLACEMENT_WORDS
 from portal.pages.forms.tenants import ServiceForm
+from scheduler.choices import JobKind
+from scheduler.core.policy import SOLVERS
 from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.services.policy import BUDGET_MOST_S, PLACEMENTS
 
+SOLVER_NAMES = {"highs": "HiGHS", "cbc": "CBC"}
+STRATEGY_CHOICES = [(name, CYCLE_WORDS.get(name, name)) for name in sorted(STRATEGIES)]
+
 
 class PolicyForm(ServiceForm):
-    """Strategy, time and placement of a cluster's cycles."""
+    """Strategies, time and placement of a cluster's cycles."""
 
     strategy = forms.ChoiceField(
         label=_("Strategy"),
-        choices=[(name, CYCLE_WORDS.get(name, name)) for name in sorted(STRATEGIES)],
+        choices=STRATEGY_CHOICES,
     )
     budget_s = forms.FloatField(
         label=_("Seconds a decision may take"), min_value=0.01, max_value=BUDGET_MOST_S
@@ -24,3 +31,29 @@ class PolicyForm(ServiceForm):
         choices=[(name, PLACEMENT_WORDS[name]) for name in PLACEMENTS],
         help_text=_("pack fills nodes one by one, spread evens them out."),
     )
+    shadow = forms.ChoiceField(
+        label=_("Shadow"),
+        choices=[("", _("none")), *STRATEGY_CHOICES],
+        required=False,
+        help_text=_("Decides beside after each cycle, for comparison only."),
+    )
+    solver = forms.ChoiceField(
+        label=_("Solver"),
+        choices=[(name, SOLVER_NAMES[name]) for name in SOLVERS],
+        help_text=_("Of the optimising strategy; HiGHS solves where CBC is not installed."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for kind in JobKind:
+            self.fields[f"kind_{kind.value}"] = forms.ChoiceField(
+                label=_("Strategy for jobs of kind %(kind)s") % {"kind": kind.label},
+                choices=[("", _("as the cluster")), *STRATEGY_CHOICES],
+                required=False,
+            )
+
+    def wanted(self) -> dict[str, Any]:
+        """Return what `policy_update` takes."""
+        values = dict(self.cleaned_data)
+        kinds = {kind.value: values.pop(f"kind_{kind.value}") for kind in JobKind}
+        return values | {"kinds": {kind: name for kind, name in kinds.items() if name}}

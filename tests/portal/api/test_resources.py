@@ -66,17 +66,31 @@ def test_nobody_else_operates_nodes(lead: APIClient, world: World) -> None:
 def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada: APIClient) -> None:
     path = f"{V1}clusters/this-machine/policy/"
     answer = root.patch(path, {"strategy": "optimising", "budget_s": 0.5}, format="json")
-    assert answer.json() == {"strategy": "optimising", "budget_s": 0.5, "placement": "pack"}
+    assert answer.json() == {
+        "strategy": "optimising",
+        "budget_s": 0.5,
+        "placement": "pack",
+        "kinds": {},
+        "shadow": "",
+        "solver": "highs",
+    }
     assert SchedulingPolicy.objects.get().budget_s == 0.5
     mistakes: list[dict[str, Any]] = [
         {"strategy": "magic"},
         {"budget_s": 0},
         {"budget_s": "1"},
         {"placement": []},
+        {"kinds": {"holiday": "rules"}},
+        {"kinds": {"batch": []}},
+        {"kinds": "rules"},
+        {"shadow": "magic"},
+        {"solver": 1},
     ]
     for wrong in mistakes:
         refused = root.patch(path, wrong, format="json")
         assert (refused.status_code, list(refused.json()["fields"])) == (400, list(wrong))
+    chosen = {"kinds": {"notebook": "rules"}, "shadow": "rules", "solver": "cbc"}
+    assert root.patch(path, chosen, format="json").json().items() >= chosen.items()
     assert ada.get(path).json()["strategy"] == "optimising"
     assert ada.patch(path, {"strategy": "rules"}, format="json").status_code == 403
 

@@ -3,18 +3,24 @@
 import pytest
 from django.test import Client
 
-from scheduler.models import Cycle, SchedulingPolicy
+from scheduler.models import Cycle, SchedulingPolicy, ShadowPlan, StrategyAlarm
 from tests import factories
 from tests.portal.pages.conftest import World, text_of
 
 PATH = "/admin/clusters/?cluster=demo"
-FIELDS = {"strategy": "rules", "budget_s": "2.5", "placement": "spread"}
+FIELDS = {"strategy": "rules", "budget_s": "2.5", "placement": "spread", "solver": "cbc"}
+FIELDS |= {"shadow": "optimising", "kind_notebook": "rules", "kind_training": "optimising"}
 
 
 def test_the_strategy_is_switched(root: Client, world: World) -> None:
     assert root.post(PATH, FIELDS).status_code == 302
     row = SchedulingPolicy.objects.get(cluster=world.demo)
     assert (row.strategy, row.budget_s, row.placement) == ("rules", 2.5, "spread")
+    assert (row.shadow, row.solver) == ("optimising", "cbc")
+    assert row.kinds == {"notebook": "rules", "training": "optimising"}
+    shown = root.get(PATH).context["form"].initial
+    assert shown["kind_training"] == "optimising"
+    assert shown["shadow"] == "optimising"
 
 
 @pytest.mark.parametrize("wrong", [{"strategy": "magic"}, {"budget_s": "0"}, {"budget_s": "nan"}])
@@ -46,3 +52,54 @@ def test_the_last_cycles_say_what_the_solver_did(root: Client, world: World) -> 
     page = text_of(root.get(PATH))
     for said in ("for optimising", "out of time", "25 %", "42 ms", "decide 40"):
         assert said in page
+
+
+def test_what_a_shadow_would_have_decided_stands_beside_the_cycles(
+    root: Client, world: World
+) -> None:
+    cycle = Cycle.objects.create(
+        cluster=world.demo, at=factories.NOW, pending_count=7, start_count=3, wall_ms=42
+    )
+    ShadowPlan.objects.create(
+        cycle=cycle,
+        strategy="optimising",
+        answered_by="optimising",
+        status="optimal",
+        objective=1.5,
+        objective_carried=1.25,
+        start_count=5,
+        wall_ms=80,
+        differences={"only_shadow": {"count": 2}, "only_carried": {"count": 0}, "moved": {}},
+    )
+    page = text_of(root.get(PATH))
+    for said in ("5 (3)", "1.500 (1.250)", "starts 2 others, leaves out 0", "80 ms"):
+        assert said in page
+
+
+def alarm(world: World) -> StrategyAlarm:
+    return StrategyAlarm.objects.create(
+        cluster=world.demo,
+        strategy="optimising",
+        status="error",
+        note="MemoryError: no room",
+        count=3,
+        since=factories.NOW,
+        last_at=factories.NOW,
+    )
+
+
+@pytest.mark.parametrize("path", ["/", PATH])
+def test_who_runs_the_portal_sees_that_the_rules_answer_for_a_strategy(
+    root: Client, world: World, path: str
+) -> None:
+    raised = alarm(world)
+    page = text_of(root.get(path))
+    assert "The rules answer for optimising on Demo: error, 3 times" in page
+    assert "MemoryError: no room" in page
+    StrategyAlarm.objects.filter(pk=raised.pk).update(cleared_at=factories.NOW)
+    assert "The rules answer for" not in text_of(root.get(path))
+
+
+def test_nobody_else_is_bothered_with_alarms(world: World) -> None:
+    alarm(world)
+    assert "The rules answer for" not in text_of(world.sees(world.lead).get("/"))

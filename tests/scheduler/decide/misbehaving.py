@@ -1,5 +1,6 @@
 """Strategies that fail in each of the ways in which one can."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -50,3 +51,11 @@ def greedy(snapshot: Snapshot, policy: Policy, /, *, now_s: float, **_: object) 
     first = plan.starts[0]
     starts = tuple(replace(first, uid=job.uid) for job in snapshot.pending)
     return replace(plan, starts=starts, pending=())
+
+
+def sleepy(
+    snapshot: Snapshot, policy: Policy, /, *, now_s: float, budget_s: float, **_: object
+) -> Plan:
+    """Take longer than allowed, by a clock on the wall."""
+    time.sleep(budget_s + 0.1)
+    return decide(snapshot, policy, now_s=now_s, budget_s=budget_s)

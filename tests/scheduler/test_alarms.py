@@ -1,0 +1,93 @@
+"""Strategies that fail in real cycles: the rules answer, an alarm rises, and clears itself."""
+
+import logging
+
+import pytest
+
+from scheduler.core.plan import SolverReport
+from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.models import Cycle, SchedulingPolicy, StrategyAlarm
+from scheduler.selectors.strategies import strategy_alarms
+from scheduler.services.alarms import GOOD_CYCLES, strategy_noted
+from tests.scheduler.decide import misbehaving
+from tests.scheduler.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def choose(world: World, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STRATEGIES, strategy, f"{misbehaving.MODULE}.{strategy}")
+    SchedulingPolicy.objects.filter(cluster=world.cluster).update(strategy=strategy, budget_s=0.2)
+
+
+@pytest.mark.parametrize(
+    ("strategy", "status"), [("raising", "error"), ("sleepy", "late"), ("greedy", "invalid")]
+)
+def test_the_rules_answer_it_is_recorded_and_alarmed(
+    world: World,
+    strategy: str,
+    status: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    choose(world, strategy, monkeypatch)
+    jobs = [world.submit(devices=2), world.submit(devices=2)]
+    with caplog.at_level(logging.ERROR, logger="scheduler.services.alarms"):
+        report = world.cycle()
+    assert len(report.started) == 1
+    assert sorted(world.state(job) for job in jobs) == ["queued", "starting"]
+    cycle = Cycle.objects.get()
+    assert (cycle.asked, cycle.strategy, cycle.status) == (strategy, "rules", status)
+    alarm = StrategyAlarm.objects.get()
+    assert (alarm.strategy, alarm.status, alarm.count) == (strategy, status, 1)
+    assert (alarm.since, alarm.last_at) == (world.now, world.now)
+    assert alarm.note == cycle.note != ""
+    assert f"strategy={strategy} status={status} count=1" in caplog.text
+
+
+def test_an_alarm_counts_until_enough_cycles_went_well(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    choose(world, "raising", monkeypatch)
+    world.submit(devices=1)
+    world.cycle()
+    first = world.now
+    world.cycle()
+    alarm = strategy_alarms().get()
+    assert (alarm.count, alarm.since, alarm.last_at) == (2, first, world.now)
+    SchedulingPolicy.objects.update(strategy="rules")
+    for _ in range(GOOD_CYCLES - 1):
+        world.cycle()
+    assert strategy_alarms().get().good_count == GOOD_CYCLES - 1
+    world.cycle()
+    assert not strategy_alarms()
+    assert StrategyAlarm.objects.get().cleared_at == world.now
+
+
+def test_one_failure_begins_the_count_of_good_cycles_anew(world: World) -> None:
+    bad = SolverReport("rules", "optimising", "timeout")
+    good = SolverReport("optimising", "optimising", "optimal")
+    for report in [bad, *[good] * (GOOD_CYCLES - 1), bad, good]:
+        strategy_noted(cluster=world.cluster, solver=report, now=world.now)
+    alarm = StrategyAlarm.objects.get()
+    assert (alarm.count, alarm.good_count, alarm.cleared_at) == (2, 1, None)
+
+
+def test_a_strategy_that_fails_again_later_is_a_new_alarm(world: World) -> None:
+    bad = SolverReport("rules", "optimising", "error", note="a\x00b")
+    good = SolverReport("optimising", "optimising", "optimal")
+    for report in [bad, *[good] * GOOD_CYCLES, bad]:
+        strategy_noted(cluster=world.cluster, solver=report, now=world.now)
+    assert StrategyAlarm.objects.count() == 2
+    assert strategy_alarms().get().count == 1
+
+
+def test_cycles_that_go_well_leave_nothing(world: World) -> None:
+    world.submit(devices=1)
+    world.cycle()
+    assert not StrategyAlarm.objects.exists()
