@@ -149,7 +149,7 @@ def _nothing(snapshot: Snapshot, plan: Plan, note: str) -> Plan:
         for job in sorted(snapshot.pending, key=lambda job: job.uid)
     )
     report = SolverReport(RULES, RULES, "error", note=note)
-    return replace(plan, starts=(), pending=pending, solver=report)
+    return replace(plan, starts=(), pending=pending, solver=report, preempts=(), resizes=())
 
 
 def _improved(

@@ -1,6 +1,7 @@
 """The order of the queue: entitled before borrowing, then a sum of weighted factors.
 
 Order of criteria:
+0. Jobs that room is being made for (`JobSpec.promised_s`), so that nobody else takes it.
 1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
    before one that must borrow, and of two that borrow the one of smaller dominant share.
 2. Priority class (its weight is raised until no other factor can overturn it), then the sum of
@@ -97,6 +98,7 @@ class Entry(NamedTuple):
 class Head(NamedTuple):
     """A group's first job and the key by which the heads are compared, smallest first."""
 
+    unpromised: bool
     path: Path
     priority: float
     submitted_s: float
@@ -110,10 +112,12 @@ class Group(NamedTuple):
     Attributes:
         tenant: slug.
         flavors: accelerators, by name; () for jobs without.
+        unpromised: nobody is evicted for these jobs.
     """
 
     tenant: str
     flavors: tuple[str, ...]
+    unpromised: bool
 
 
 class Queue:
@@ -141,7 +145,7 @@ class Queue:
         entries: dict[Group, list[Entry]] = {}
         for job, parts, usable in ranked:
             entry = Entry(-sum(parts.values()), job.submitted_s, job.uid)
-            entries.setdefault(Group(job.tenant, usable), []).append(entry)
+            entries.setdefault(Group(job.tenant, usable, not job.promised_s), []).append(entry)
         self._groups = sorted(entries)
         self._entries = [entries[group] for group in self._groups]
         self._heads: list[Head] = []
@@ -154,10 +158,11 @@ class Queue:
             heapq.heappush(self._heads, self._head(g))
 
     def _head(self, g: int) -> Head:
-        tenant, flavors = self._groups[g]
+        tenant, flavors, unpromised = self._groups[g]
         first = self._entries[g][0]
         path = self._shares.path(tenant, flavors)
-        return Head(path, first.priority - self._fair(tenant), first.submitted_s, first.uid, g)
+        priority = first.priority - self._fair(tenant)
+        return Head(unpromised, path, priority, first.submitted_s, first.uid, g)
 
     def _fair(self, tenant: str) -> float:
         return self._fair_weight * self._shares.factor(tenant, self._flavors)

@@ -16,6 +16,7 @@ from scheduler.decide.eta import Waiting, with_expected_starts
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
+from scheduler.decide.preemption import Outlook, Preemption
 from scheduler.decide.session import Session
 
 
@@ -49,6 +50,7 @@ class Turns:
         ]
         self._waiting: list[Waiting] = []
         self._quota_contested = False
+        self.preemption = Preemption(self.session)
 
     def queue(self, jobs: Sequence[JobSpec] | None = None) -> Iterator[Ranked]:
         """Give the candidates (or some of them) in order, following the shares as they move."""
@@ -86,7 +88,9 @@ class Turns:
         if fit is None:
             return False
         replicas, score = self.session.take(job, fit)
-        self.shares.allocate(job.tenant, self.session.charges(job, fit.flavor, fit.replicas))
+        charges = self.session.charges(job, fit.flavor, fit.replicas)
+        self.shares.allocate(job.tenant, charges)
+        self.preemption.book(job.tenant, charges)
         self._quota_contested |= fit.replicas < job.replicas_max
         flavor = self.session.flavor_name(fit.flavor)
         self.starts.append(Start(job.uid, replicas, flavor, score, ranked.parts))
@@ -101,22 +105,29 @@ class Turns:
         if why.code is WaitReason.NODES_UNAVAILABLE:
             self.session.take_unavailable(job)
         self._quota_contested |= why.code is WaitReason.WAITING_FOR_QUOTA
-        planned_s = None
+        outlook = Outlook(None)
         if len(self._waiting) < self.policy.backfill_depth:
-            fit = self.session.fit_later(job)
-            if fit:
-                self.session.take(job, fit)
-                planned_s = fit.start_s
-        evidence = {**why.evidence, "ahead": ranked.position - 1}
+            outlook = self._plan_ahead(job)
+        code = WaitReason.WAITING_FOR_PREEMPTED_JOBS if outlook.for_others else why.code
+        evidence = {**why.evidence, **outlook.evidence, "ahead": ranked.position - 1}
         pending = Pending(
             job.uid,
-            why.code,
+            code,
             evidence,
             helps,
             position=ranked.position,
             priority_parts=ranked.parts,
         )
+        planned_s = outlook.fit.start_s if outlook.fit else None
         self._waiting.append(Waiting(job, pending, planned_s))
+
+    def _plan_ahead(self, job: JobSpec) -> Outlook:
+        """Make room for the job if it may ask for it, and reserve its start."""
+        planned, preview = self.session.fit_later(job), job.uid == self._focus
+        outlook = self.preemption.consider(job, planned, preview=preview)
+        if outlook.fit:
+            self.session.take(job, outlook.fit)
+        return outlook
 
     def _remedies(self, job: JobSpec, why: explain.Blocked) -> tuple[Remedy, ...]:
         contested = self._quota_contested
@@ -140,6 +151,8 @@ class Turns:
             pending=(*timed, *sorted(self._refused, key=lambda pending: pending.uid)),
             fair_shares=self.shares.rows(),
             solver=report,
+            preempts=tuple(self.preemption.preempts),
+            resizes=tuple(self.preemption.resizes),
             lasts_until_s=lasts_until_s,
         )
 

@@ -47,7 +47,10 @@ class Outcome:
 def in_bands(
     turns: Turns, incumbent: Plan | None, policy: Policy, now_s: float
 ) -> Iterator[list[Ranked]]:
-    """Give the jobs in bands: by priority class and, in each, those aged out of patience first."""
+    """Give the jobs in bands: by priority class and, in each, those aged out of patience first.
+
+    Before all go those that room is being made for.
+    """
     if incumbent:
         parts = parts_of(incumbent)
         jobs = sorted(
@@ -58,8 +61,9 @@ def in_bands(
     else:
         ranked = list(turns.queue())
 
-    def band(one: Ranked) -> tuple[int, bool]:
-        return -one.job.priority, now_s - one.job.submitted_s < policy.order.age_max_s
+    def band(one: Ranked) -> tuple[bool, int, bool]:
+        patient = now_s - one.job.submitted_s < policy.order.age_max_s
+        return not one.job.promised_s, -one.job.priority, patient
 
     for _, members in groupby(sorted(ranked, key=lambda r: (*band(r), r.position)), key=band):
         yield list(members)

@@ -1,0 +1,196 @@
+"""Makes room for a waiting job by the laws: who may ask, whom it costs, and what is promised.
+
+A job may ask when it has waited for `PreemptionPolicy.delay_s` and would not start by itself by the
+time at which somebody evicted now is gone. What it costs is searched on a copy of the profile
+(`search`, `trial`); only what was tried there is decided, and the job then holds a reservation in
+the profile, so that nobody is started into its place.
+
+In the next cycles those told to go are still there and free their places at `RunningJob.ending_s`.
+The job has a promise (`JobSpec.promised_s`), goes first in the queue, is planned there again and
+asks for nothing more. Where that room does not come it may ask again, once the delay has passed
+since the promise. A job that was evicted has a place in the queue like any other.
+
+The turns ask here for each blocked job, so that it does not matter which strategy gave the turns:
+a plan's evictions always belong to the starts and reservations that they were found with.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from scheduler.core.plan import Preempt, Resize
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.snapshot import JobSpec
+from scheduler.decide.holdings import without
+from scheduler.decide.preemption.laws import Laws
+from scheduler.decide.preemption.losers import Losers, losers_of
+from scheduler.decide.preemption.search import Cut, Room, cheapest_room
+from scheduler.decide.quota import UNLIMITED, Charge
+from scheduler.decide.session import Fit, Kind, Session, allows_any
+
+__all__ = ["Outlook", "Preemption"]
+
+MOST_ROOMS = 8
+"""Room is made for so many jobs a cycle, so that a cycle stays short and what it does visible."""
+
+MOST_SEARCHES = 32
+"""So many searches a cycle, those that found nothing included."""
+
+
+class Outlook(NamedTuple):
+    """How a blocked job will start.
+
+    Attributes:
+        fit: where and when; None = not foreseen.
+        evidence: who gives room for it, and when, in numbers.
+        for_others: it waits for jobs that are evicted or shrunk.
+    """
+
+    fit: Fit | None
+    evidence: Mapping[str, object] = {}
+    for_others: bool = False
+
+
+class Preemption:
+    """What one cycle takes from running jobs.
+
+    Attributes:
+        preempts, resizes: as decided so far.
+
+    Args:
+        session: the cycle's state.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session, self._policy = session, session.policy.preemption
+        self.preempts: list[Preempt] = []
+        self.resizes: list[Resize] = []
+        self._told_s = session.held.leaving_s()
+        self._stays = [one.hold for one in session.held.active if one.leaves_s is None]
+        self._booked: list[tuple[str, tuple[Charge, ...]]] = []
+        self._known: tuple[Laws, Losers] | None = None
+        self._hopeless: set[tuple[Kind, str, int]] = set()
+        self._searches = self._rooms = 0
+
+    def book(self, tenant: str, charges: Iterable[Charge]) -> None:
+        """Count what a tenant gets in this cycle, now or by a promise."""
+        self._booked.append((tenant, tuple(charges)))
+
+    def consider(self, job: JobSpec, planned: Fit | None, *, preview: bool = False) -> Outlook:
+        """Return how a blocked job will start, once room is made for it if it may ask.
+
+        The caller places the job on `Outlook.fit`.
+
+        Args:
+            job: blocked at its turn.
+            planned: how it would start by itself, None = never.
+            preview: say also what it could ask for later.
+        """
+        if planned and self._is_coming(job, planned):
+            self.book(job.tenant, self._charges(job, planned))
+            return Outlook(planned, {"room_at_s": planned.start_s}, for_others=True)
+        waits_s = self.waits_s(job)
+        if (waits_s > 0 and not preview) or self._rooms >= MOST_ROOMS:
+            return Outlook(planned)
+        room = self._room(job, planned)
+        if room is None:
+            return Outlook(planned)
+        if waits_s > 0:
+            later = {"asks_at_s": self._session.now_s + waits_s}
+            later["room_at_s"] = room.fit.start_s + waits_s
+            return Outlook(planned, {"would_evict": _in_numbers(room) | later})
+        self._make(job, room)
+        return Outlook(room.fit, _in_numbers(room), for_others=True)
+
+    def _is_coming(self, job: JobSpec, planned: Fit) -> bool:
+        """Return whether the job is promised room, and that of jobs told to go will do."""
+        if not (job.promised_s and self._told_s):
+            return False
+        return min(self._told_s) <= planned.start_s <= max(self._told_s)
+
+    def _room(self, job: JobSpec, planned: Fit | None) -> Room | None:
+        """Return room that could be made for a job, so that it starts before it would anyway."""
+        session = self._session
+        if planned and planned.start_s <= session.notice_s:
+            return None
+        key = (session.kind(job), job.tenant, job.priority)
+        if (
+            key in self._hopeless
+            or self._searches >= MOST_SEARCHES
+            or not allows_any(session.policy)
+        ):
+            return None
+        laws, losers = self._standing()
+        room = cheapest_room(session, laws, losers, job) if losers.jobs else None
+        if room is None:
+            self._searches += bool(losers.jobs)
+            self._hopeless.add(key)
+            return None
+        return room if planned is None or room.fit.start_s < planned.start_s else None
+
+    def waits_s(self, job: JobSpec) -> float:
+        """Return how long a job still has to wait before it may ask."""
+        since_s = max(job.submitted_s, job.not_before_s, job.promised_s)
+        return since_s + self._policy.delay_s - self._session.now_s
+
+    def _make(self, job: JobSpec, room: Room) -> None:
+        """Decide that room is made."""
+        laws, losers = self._standing()
+        for cut in room.cuts:
+            uid = cut.job.spec.uid
+            if cut.evicts:
+                evidence = _evidence(cut, laws, self._session, job)
+                self.preempts.append(Preempt(uid, job.uid, cut.cause, evidence))
+            else:
+                kept = without(cut.job.replicas, cut.lost)
+                self.resizes.append(Resize(uid, kept, job.uid))
+            losers.leave_alone(uid)
+            self._session.let_go(cut.job, cut.lost)
+        for cut in room.cuts:
+            hold = self._session.held.hold_of(cut.job, cut.lost)
+            laws.book(hold.tenant, hold.charges, -1)
+        self.book(job.tenant, self._charges(job, room.fit))
+        self._rooms += 1
+
+    def _charges(self, job: JobSpec, fit: Fit) -> tuple[Charge, ...]:
+        return self._session.charges(job, fit.flavor, fit.replicas)
+
+    def _standing(self) -> tuple[Laws, Losers]:
+        """Return the laws as they stand now, and who may lose."""
+        if self._known is None:
+            laws = Laws(self._session.tree, self._session.snapshot.tenants)
+            for hold in self._stays:
+                laws.book(hold.tenant, hold.charges)
+            self._known = (laws, losers_of(self._session))
+        laws, losers = self._known
+        for tenant, charges in self._booked:
+            laws.book(tenant, charges)
+        self._booked.clear()
+        return laws, losers
+
+
+def _in_numbers(room: Room) -> dict[str, object]:
+    """Return what room costs: jobs evicted and shrunk, of which tenants, and when it is there."""
+    tenants: dict[str, int] = {}
+    for cut in room.cuts:
+        tenants[cut.job.spec.tenant] = tenants.get(cut.job.spec.tenant, 0) + 1
+    return {
+        "evicted_jobs": sum(cut.evicts for cut in room.cuts),
+        "shrunk_jobs": sum(not cut.evicts for cut in room.cuts),
+        "from_tenants": dict(sorted(tenants.items())),
+        "room_at_s": room.fit.start_s,
+    }
+
+
+def _evidence(cut: Cut, laws: Laws, session: Session, job: JobSpec) -> dict[str, object]:
+    """Return the numbers behind the choice of one job: work lost, and what its side may lose."""
+    spec, index = cut.job.spec, session.tree.index
+    flavor = session.flavor_name(session.held.flavor_held(cut.job)) or CPU_FLAVOR
+    spare = laws.spare(index[job.tenant], index[spec.tenant], flavor)
+    above = {} if spare == UNLIMITED else {"above_guarantee_milli": spare}
+    return {
+        "work_lost_s": round(cut.work, 3),
+        "ran_s": round(session.now_s - cut.job.started_s, 3),
+        "priority": spec.priority,
+        "flavor": flavor,
+        **above,
+    }
