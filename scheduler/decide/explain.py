@@ -56,7 +56,7 @@ def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
     """Return the flavor that is short of quota: asked, used, nominal, available, missing."""
     for flavor in session.allowed(job):
         for charge in session.charges(job, flavor, job.replicas_min):
-            available = session.profile.ledger.available(job.tenant, charge.flavor, [0])
+            available = session.profile.ledger.available(job.tenant, charge.flavor, slice(0, 1))
             if available < charge.amount and available != UNLIMITED:
                 return {
                     "asked": asked(job),

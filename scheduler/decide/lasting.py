@@ -20,6 +20,7 @@ from scheduler.core.policy import Policy, PriorityWeights
 from scheduler.core.reasons import Pending
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.holdings import by_limit
+from scheduler.decide.preemption import asks_from_s
 from scheduler.decide.remedies import LASTING_S
 from scheduler.decide.session import Session, allows_any
 
@@ -97,21 +98,23 @@ def lasts_until_s(session: Session, pending: Sequence[Pending]) -> float:
 
 
 def _any_overrun(session: Session) -> bool:
-    return any(one.started_s + one.job.time_limit_s <= session.now_s for one in session.held.active)
+    running, now_s = session.snapshot.running, session.now_s
+    late = any(job.ending_s is not None and job.ending_s <= now_s for job in running)
+    return late or any(one.started_s + one.job.time_limit_s <= now_s for one in session.held.active)
 
 
 def _of_jobs(session: Session) -> Iterator[float]:
     """Give the moments at which a rule about one job looks at the clock, those to come only."""
-    law, age_max_s = session.policy.preemption, session.policy.order.age_max_s
+    policy, age_max_s = session.policy.preemption, session.policy.order.age_max_s
     evicts = allows_any(session.policy)
     for job in session.snapshot.pending:
         soon = [job.not_before_s, job.submitted_s, job.submitted_s + age_max_s]
         if evicts:
-            soon.append(job.submitted_s + law.delay_s)
+            soon.append(asks_from_s(job, policy))
         yield from (moment for moment in soon if moment > session.now_s)
-    for job in session.snapshot.running if evicts and session.snapshot.pending else ():
-        spared_s = job.started_s + law.min_runtime_s
-        if job.spec.preemptible and spared_s > session.now_s:
+    for held in session.snapshot.running if evicts and session.snapshot.pending else ():
+        spared_s = held.started_s + policy.min_runtime_s
+        if held.spec.preemptible and spared_s > session.now_s:
             yield spared_s
 
 

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from scheduler.core.plan import Preempt, Resize
+from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.holdings import without
@@ -27,7 +28,7 @@ from scheduler.decide.preemption.search import Cut, Room, cheapest_room
 from scheduler.decide.quota import UNLIMITED, Charge
 from scheduler.decide.session import Fit, Kind, Session, allows_any
 
-__all__ = ["Outlook", "Preemption"]
+__all__ = ["Outlook", "Preemption", "asks_from_s"]
 
 MOST_ROOMS = 8
 """Room is made for so many jobs a cycle, so that a cycle stays short and what it does visible."""
@@ -88,7 +89,7 @@ class Preemption:
         if planned and self._is_coming(job, planned):
             self.book(job.tenant, self._charges(job, planned))
             return Outlook(planned, {"room_at_s": planned.start_s}, for_others=True)
-        waits_s = self.waits_s(job)
+        waits_s = asks_from_s(job, self._policy) - self._session.now_s
         if (waits_s > 0 and not preview) or self._rooms >= MOST_ROOMS:
             return Outlook(planned)
         room = self._room(job, planned)
@@ -127,11 +128,6 @@ class Preemption:
             return None
         return room if planned is None or room.fit.start_s < planned.start_s else None
 
-    def waits_s(self, job: JobSpec) -> float:
-        """Return how long a job still has to wait before it may ask."""
-        since_s = max(job.submitted_s, job.not_before_s, job.promised_s)
-        return since_s + self._policy.delay_s - self._session.now_s
-
     def _make(self, job: JobSpec, room: Room) -> None:
         """Decide that room is made."""
         laws, losers = self._standing()
@@ -166,6 +162,11 @@ class Preemption:
             laws.book(tenant, charges)
         self._booked.clear()
         return laws, losers
+
+
+def asks_from_s(job: JobSpec, policy: PreemptionPolicy) -> float:
+    """Return from when on a job may ask that somebody is evicted for it, epoch seconds."""
+    return max(job.submitted_s, job.not_before_s, job.promised_s) + policy.delay_s
 
 
 def _in_numbers(room: Room) -> dict[str, object]:
