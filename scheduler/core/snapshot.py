@@ -201,6 +201,34 @@ class TenantNode:
 
 
 @dataclass(frozen=True, slots=True)
+class Reservation:
+    """Nodes that are set aside for a while; others are planned around it.
+
+    Nobody is started that would still run there by its time limit. Jobs that run there already are
+    left alone.
+
+    Attributes:
+        id: unique.
+        start_s, end_s: from and until when, epoch seconds, start_s < end_s.
+        nodes: indices into `Fleet.node_names`.
+        tenants: slugs of those whose jobs may use it.
+        jobs: uids of jobs that may use it. Nobody at all = maintenance.
+    """
+
+    id: str
+    start_s: float
+    end_s: float
+    nodes: tuple[int, ...]
+    tenants: frozenset[str] = frozenset()
+    jobs: frozenset[str] = frozenset()
+
+    @property
+    def is_maintenance(self) -> bool:
+        """Return whether nobody may use it."""
+        return not (self.tenants or self.jobs)
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that one decision may look at.
 
@@ -214,6 +242,7 @@ class Snapshot:
         usage_decayed: tenant -> decayed usage as a fraction of capacity, >= 0.
         runtime_ratios: runtimes of jobs that ended as parts of their time limits, ascending, each
             in 0..1; () = time limits are taken at their word.
+        reservations: nodes set aside for a while, any order.
     """
 
     cluster: str
@@ -224,3 +253,4 @@ class Snapshot:
     tenants: tuple[TenantNode, ...]
     usage_decayed: Mapping[str, float] = field(default_factory=dict)
     runtime_ratios: tuple[float, ...] = ()
+    reservations: tuple[Reservation, ...] = ()

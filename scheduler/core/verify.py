@@ -23,6 +23,7 @@ def verify(snapshot: Snapshot, plan: Plan) -> None:
         _require(answered[uid] == 1, f"job {uid!r} is answered {answered[uid]} times")
     for start in plan.starts:
         _check_start(snapshot.fleet, jobs[start.uid], start)
+        _check_reserved(snapshot, plan.now_s, jobs[start.uid], start)
     _check_capacity(snapshot.fleet, jobs, plan)
     _check_quota(snapshot, jobs, plan)
 
@@ -53,6 +54,16 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
             _require(fleet.device_node[device] == node, f"job {uid!r} mixes nodes in a replica")
             _require(flavor == start.flavor, f"job {uid!r} mixes flavors")
             _require(bool(fleet.device_healthy[device]), f"job {uid!r} is on a sick device")
+
+
+def _check_reserved(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> None:
+    """No job runs, by its time limit, on a node while that is reserved for others."""
+    used = {replica.node for replica in start.replicas}
+    for one in snapshot.reservations:
+        meets = one.start_s < now_s + job.time_limit_s and one.end_s > now_s
+        if meets and job.tenant not in one.tenants and job.uid not in one.jobs:
+            free = used.isdisjoint(one.nodes)
+            _require(free, f"job {job.uid!r} is in the way of reservation {one.id!r}")
 
 
 def _check_capacity(fleet: Fleet, jobs: dict[str, JobSpec], plan: Plan) -> None:

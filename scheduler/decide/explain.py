@@ -1,6 +1,5 @@
 """Why a job that may run does not run now: the first reason that holds, with its numbers."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +11,15 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.quota import UNLIMITED
 from scheduler.decide.session import Session
 
+MOST_RESERVATIONS = 3
+"""So many reservations are named to a job that waits for them."""
+
 
 class Blocked(NamedTuple):
     """Why a job is blocked at its turn, with the numbers."""
 
     code: WaitReason
-    evidence: Mapping[str, object]
+    evidence: dict[str, object]
 
 
 def blocked(session: Session, job: JobSpec) -> Blocked:
@@ -30,8 +32,8 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
     if not with_quota:
         return Blocked(WaitReason.WAITING_FOR_QUOTA, quota_evidence(session, job))
     capacity = _capacity(session, job, with_quota)
-    if session.fit_now(job, with_quota, rows=1):
-        return Blocked(WaitReason.RESERVED, capacity.evidence)
+    if session.fit_now(job, with_quota, rows=1, whatever_reserved=True):
+        return Blocked(WaitReason.RESERVED, capacity.evidence | reserved_evidence(session, job))
     return capacity
 
 
@@ -107,6 +109,28 @@ def unavailable_evidence(session: Session) -> dict[str, object]:
         notes[note] = notes.get(note, 0) + 1
     sick = int((~fleet.device_healthy).sum())
     return {"unavailable_nodes": dict(sorted(notes.items())), "unhealthy_devices": sick}
+
+
+def reserved_evidence(session: Session, job: JobSpec) -> dict[str, object]:
+    """Return the first reservations that the job would get into if it started now.
+
+    Nothing where it is only the planned start of a job ahead that is in the way.
+    """
+    mine, end_s = session.kind(job).mine, session.now_s + job.time_limit_s
+    met = session.calendar.in_the_way(mine, session.now_s, end_s)
+    if not met:
+        return {}
+    first = [
+        {
+            "id": one.id,
+            "start_s": one.start_s,
+            "end_s": one.end_s,
+            "nodes": len(one.nodes),
+            "maintenance": one.is_maintenance,
+        }
+        for one in met[:MOST_RESERVATIONS]
+    ]
+    return {"reservations": first}
 
 
 def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> bool:

@@ -91,6 +91,7 @@ def lasts_until_s(session: Session, pending: Sequence[Pending]) -> float:
         return now_s  # its end moves along with the time
     moments = [now_s + LASTING_S]
     moments += session.held.ends_s(by_limit(now_s))
+    moments += session.calendar.times_s
     moments += _of_jobs(session)
     moments += _of_order(session.policy.order, jobs, pending, now_s)
     moments += [p.expected_start_p50_s for p in pending if p.expected_start_p50_s is not None]

@@ -171,7 +171,7 @@ def _less(asked: int, free: int, *, least: int) -> Sequence[int]:
 def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
     """Return the longest time limit with which the job would slip in before a reservation."""
     times = session.profile.times
-    low, high = 0, session.window(session.now_s + job.time_limit_s)  # low rows fit, high do not
+    low, high = 0, session.profile.until(session.now_s + job.time_limit_s)  # low fit, high do not
     while high - low > 1:
         middle = (low + high) // 2
         if session.fit_now(job, rows=middle):
@@ -188,10 +188,11 @@ def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
 
 def _more_quota_now(session: Session, job: JobSpec, *, contested: bool) -> list[Remedy]:
     """Return the quota that is missing for a start now, if quota is all that is missing."""
-    rows = session.window(session.now_s + job.time_limit_s + LASTING_S)
+    end_s = session.now_s + job.time_limit_s + LASTING_S
+    rows = session.window(end_s)
     at = session.profile.quota_rows(0, rows)
     for flavor in session.allowed(job):
-        if session.counted(session.demand(job, flavor), rows).total < job.replicas_min:
+        if session.room_now(job, flavor, rows, end_s) < job.replicas_min:
             continue
         missing = {
             charge.flavor: charge.amount - available

@@ -7,38 +7,25 @@ cached per kind of replica and window, and only the nodes that were touched are 
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.decide.backfill import Hold, Profile
+from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import Counted, Counts, Pool, remember
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
 from scheduler.decide.holdings import Ends, Holdings, by_limit
+from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
 from scheduler.decide.quota import Charge, QuotaTree
 from scheduler.decide.scoring import SCORES
 
 LEAST_NOTICE_S = 1.0
 """However short the grace, nobody is gone at the moment in which it is told to go."""
-
-
-@dataclass(slots=True, eq=False)
-class Kind:
-    """What a job has in common with others that need the same places; one object for all of them.
-
-    Attributes:
-        allowed: flavors that they may use, best first.
-        demands: (flavor, whatever health) -> the demand of one replica.
-    """
-
-    allowed: tuple[int, ...]
-    demands: dict[tuple[int, bool], Demand]
 
 
 class Fit(NamedTuple):
@@ -57,10 +44,6 @@ class Fit(NamedTuple):
     site: Site
 
 
-MOST_JOBS_KNOWN = 1 << 16
-"""The kinds of so many jobs are remembered."""
-
-
 class Session:
     """The state of one cycle.
 
@@ -71,6 +54,8 @@ class Session:
         explained: kind and flavors -> version of the profile, and the reason found then.
         free_at_start: what was free before anything was decided.
         held: all that runs or was started in this cycle, and what it holds.
+        calendar: reservations and maintenance.
+        kinds: what jobs may use, for all of a kind at once.
         notice_s: when a job is gone that is told to end now, epoch seconds after now.
     """
 
@@ -80,13 +65,10 @@ class Session:
         self.tree = QuotaTree(snapshot.tenants)
         self.flavor_of: Mapping[str, int] = flavor_index(snapshot.fleet)
         self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
-        self.normalised = _normalised(snapshot)
         self._filters: dict[Demand, Filter] = {}
-        self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
-        self._kinds: dict[tuple[ReplicaShape, tuple[int, ...], frozenset[str], int], Kind] = {}
-        self._kind_of: dict[int, tuple[JobSpec, Kind]] = {}
-        self._demands: dict[Demand, Demand] = {}
         self._rooms: dict[Demand, int] = {}
+        self.calendar = Calendar(snapshot.reservations, now_s=now_s)
+        self.kinds = Kinds(snapshot.fleet, self.calendar)
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
         self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)
         self.free_at_start = self.layout.free_now(snapshot.fleet)
@@ -97,6 +79,7 @@ class Session:
         cells, ends_s, exact = self.held.cells(), self.held.ends_s(ends), self.held.leaving_s()
         if ends_s and allows_any(self.policy):
             exact.add(self.notice_s)
+        exact.update(self.calendar.times_s)
         self.profile = Profile(
             self.layout, free, self.tree, cells, ends_s, now_s=self.now_s, exact=sorted(exact)
         )
@@ -126,38 +109,12 @@ class Session:
         return "" if flavor == ANY else self._names[flavor]
 
     def allowed(self, job: JobSpec) -> tuple[int, ...]:
-        """Return the flavors that a job may use, best first; (ANY,) for a job without devices.
-
-        Named flavors keep the user's order. Without names every flavor of the fleet is allowed,
-        the smallest first, so that large devices stay free for those who need them.
-        """
+        """Return the flavors that a job may use, best first; (ANY,) for a job without devices."""
         return self.kind(job).allowed
 
     def kind(self, job: JobSpec) -> Kind:
-        """Return what the job has in common with others; known jobs are known by identity."""
-        known = self._kind_of.get(id(job))
-        if known is None or known[0] is not job:
-            key = (job.shape.devices > 0, job.flavors, job.min_throughput)
-            if key not in self._allowed:
-                self._allowed[key] = self._allowed_of(job)
-            allowed = self._allowed[key]
-            same = (job.shape, allowed, job.tolerations, job.replicas_min)
-            known = (job, self._kinds.setdefault(same, Kind(allowed, {})))
-            remember(self._kind_of, id(job), known, MOST_JOBS_KNOWN)
-        return known[1]
-
-    def _allowed_of(self, job: JobSpec) -> tuple[int, ...]:
-        if not job.shape.devices:
-            return (ANY,)
-        named = [self.flavor_of[name] for name in job.flavors if name in self.flavor_of]
-        if not job.flavors:
-            named = sorted(range(len(self._names)), key=self._smallest_first)
-        fast = [f for f in named if self.normalised[f] >= job.min_throughput]
-        return tuple(dict.fromkeys(fast))
-
-    def _smallest_first(self, flavor: int) -> tuple[bool, float, str]:
-        units = self.snapshot.fleet.flavors[flavor].compute_units
-        return (units is None, units or 0.0, self._names[flavor])
+        """Return what the job has in common with others that need the same places."""
+        return self.kinds.of(job)
 
     def charges(self, job: JobSpec, flavor: int, replicas: int) -> tuple[Charge, ...]:
         """Return what the tenant is charged for that many replicas."""
@@ -182,12 +139,7 @@ class Session:
 
     def demand(self, job: JobSpec, flavor: int, *, whatever_health: bool = False) -> Demand:
         """Return the demand of one replica on one flavor."""
-        demands = self.kind(job).demands
-        found = demands.get((flavor, whatever_health))
-        if found is None:
-            new = Demand(job.shape, flavor, job.tolerations, whatever_health)
-            found = demands[flavor, whatever_health] = self._demands.setdefault(new, new)
-        return found
+        return self.kinds.demand(job, flavor, whatever_health=whatever_health)
 
     def empty_room(self, job: JobSpec, flavor: int) -> int:
         """Return how many replicas the empty cluster would hold, whatever the health now."""
@@ -223,8 +175,19 @@ class Session:
             most = min(most, left // charge.amount)
         return most
 
+    def room_now(self, job: JobSpec, flavor: int, rows: int, end_s: float) -> int:
+        """Return how many replicas fit now for so many rows, on what is not reserved by `end_s`."""
+        counted = self.counted(self.demand(job, flavor), rows)
+        closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
+        return counted.total - int(counted.counts[closed].sum()) if len(closed) else counted.total
+
     def fit_now(
-        self, job: JobSpec, flavors: Sequence[int] | None = None, *, rows: int | None = None
+        self,
+        job: JobSpec,
+        flavors: Sequence[int] | None = None,
+        *,
+        rows: int | None = None,
+        whatever_reserved: bool = False,
     ) -> Fit | None:
         """Return the best way to start a job now, None if there is none.
 
@@ -234,12 +197,14 @@ class Session:
             job: the job, admissible.
             flavors: to choose from; the allowed ones by default.
             rows: rows that it must fit into; up to its end by default.
+            whatever_reserved: use nodes that are reserved or in maintenance, too.
         """
         ordinary = flavors is None and rows is None
         kind = self.kind(job)
         if ordinary and job.time_limit_s >= self._full.get(kind, math.inf):
             return None
-        last = rows or self.window(self.now_s + job.time_limit_s)
+        end_s = self._until(job, rows, whatever_reserved=whatever_reserved)
+        last = rows or self.window(end_s)
         best: Fit | None = None
         full = ordinary  # until quota was in the way somewhere
         for flavor in self.allowed(job) if flavors is None else flavors:
@@ -247,10 +212,9 @@ class Session:
             if replicas < max(job.replicas_min, best.replicas + 1 if best else 1):
                 full = False
                 continue
-            demand = self.demand(job, flavor)
-            replicas = min(replicas, self.counted(demand, last).total)
+            replicas = min(replicas, self.room_now(job, flavor, last, end_s))
             if replicas >= max(job.replicas_min, best.replicas + 1 if best else 1):
-                best = Fit(flavor, replicas, self.now_s, self.site(demand, last))
+                best = Fit(flavor, replicas, self.now_s, self._site(job, flavor, last, end_s))
                 if replicas == job.replicas_max:
                     break
         if full and best is None:
@@ -269,6 +233,23 @@ class Session:
         """Return what a placement that starts now is chosen from."""
         return self.counts.site(demand, self.filter(demand), rows)
 
+    def _until(self, job: JobSpec, rows: int | None, *, whatever_reserved: bool) -> float:
+        """Return until when nodes must not be reserved for a job that starts now."""
+        if whatever_reserved:
+            return -math.inf
+        times = self.profile.times
+        by_rows_s = times[rows] if rows and rows < len(times) else math.inf
+        return min(by_rows_s, self.now_s + job.time_limit_s)
+
+    def _site(self, job: JobSpec, flavor: int, rows: int, end_s: float) -> Site:
+        site = self.site(self.demand(job, flavor), rows)
+        closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
+        if not len(closed):
+            return site
+        counts = site.counts.copy()
+        counts[closed] = 0
+        return site._replace(counts=counts)
+
     # -- later --------------------------------------------------------------------------------
 
     def fit_later(self, job: JobSpec) -> Fit | None:
@@ -281,6 +262,7 @@ class Session:
                 return None
             for flavor in self.allowed(job):
                 counts = self.filter(self.demand(job, flavor)).count(self.profile.row(k))
+                counts[self.calendar.closed(key.mine, times[k], times[k])] = 0
                 if counts.sum() < job.replicas_min:
                     continue
                 if not quick_seen:
@@ -310,6 +292,9 @@ class Session:
         """
         start_s, wanted = self.profile.times[k], self.filter(self.demand(job, flavor))
         fits = wanted.count(part, nodes)
+        closed = self.calendar.closed(self.kind(job).mine, start_s, start_s + job.time_limit_s)
+        if len(closed):
+            fits[np.isin(nodes, closed)] = 0
         if fits.sum() < job.replicas_min:
             return None
         free = Free(*(table.copy() for table in self.profile.row(k)))
@@ -366,10 +351,3 @@ class Session:
 def allows_any(policy: Policy) -> bool:
     """Return whether a policy lets anybody be evicted at all."""
     return policy.preemption.by_priority or policy.preemption.by_reclaim
-
-
-def _normalised(snapshot: Snapshot) -> tuple[float, ...]:
-    """Return (flavors,) throughput against the fastest of the fleet; 0 where unknown."""
-    units = [flavor.compute_units or 0.0 for flavor in snapshot.fleet.flavors]
-    fastest = max(units, default=0.0)
-    return tuple(unit / fastest if fastest > 0 else 0.0 for unit in units)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.resources import WHOLE_MILLI
-from scheduler.core.snapshot import Fleet, RunningJob, Snapshot, TenantNode
+from scheduler.core.snapshot import Fleet, Reservation, RunningJob, Snapshot, TenantNode
 from scheduler.decide.scoring import SCORES
 from scheduler.decide.strategies.base import RULES, STRATEGIES
 
@@ -44,6 +44,7 @@ def validate(snapshot: Snapshot) -> None:
     _check_tree(snapshot.tenants)
     _check_quota_sums(snapshot.tenants)
     _check_running(snapshot.running, snapshot.fleet)
+    _check_reservations(snapshot.reservations, len(snapshot.fleet.node_names))
     uids = [job.uid for job in snapshot.pending] + [job.spec.uid for job in snapshot.running]
     _unique(uids, "job uid")
     for tenant, usage in snapshot.usage_decayed.items():
@@ -170,6 +171,16 @@ def _check_quota_sums(tenants: Sequence[TenantNode]) -> None:
             owned[flavor] = owned.get(flavor, 0) + line.nominal
     for flavor, total in owned.items():
         _require(total <= MOST_QUOTA_SUM, f"quotas for {flavor!r} sum to an absurd {total}")
+
+
+def _check_reservations(reservations: Sequence[Reservation], nodes: int) -> None:
+    _unique([one.id for one in reservations], "reservation")
+    for one in reservations:
+        times = math.isfinite(one.start_s) and math.isfinite(one.end_s)
+        good = times and one.start_s < one.end_s
+        _require(good, f"reservation {one.id!r} lasts from {one.start_s} to {one.end_s}")
+        known = all(0 <= node < nodes for node in one.nodes)
+        _require(known, f"reservation {one.id!r} is of no known node")
 
 
 def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:

@@ -4,7 +4,14 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from scheduler.core.snapshot import JobSpec, QuotaLine, RunningJob, Snapshot, TenantNode
+from scheduler.core.snapshot import (
+    JobSpec,
+    QuotaLine,
+    Reservation,
+    RunningJob,
+    Snapshot,
+    TenantNode,
+)
 from tests.builders import NOW_S, FleetBuilder, job, running, world
 
 FLAVORS = {"a100": (312.0, 80_000), "h100": (989.0, 80_000), "odd": (None, 16_000)}
@@ -99,6 +106,26 @@ def busy(draw: st.DrawFn, fleet: FleetBuilder) -> list[RunningJob]:
 
 
 @st.composite
+def reservations(draw: st.DrawFn, fleet: FleetBuilder) -> list[Reservation]:
+    """Set some nodes aside: for nobody, for one tenant, or for one job."""
+    found = []
+    nodes = st.sets(st.integers(0, len(fleet.nodes) - 1)) if fleet.nodes else st.just(set())
+    for i in range(draw(st.sampled_from([0, 0, 0, 1, 2]))):
+        begin_s = NOW_S + draw(st.sampled_from([-100.0, 0.0, 300.0, 900.0]))
+        found.append(
+            Reservation(
+                f"r{i}",
+                begin_s,
+                begin_s + draw(st.sampled_from([50.0, 600.0, 5000.0])),
+                tuple(sorted(draw(nodes))),
+                frozenset(draw(st.sampled_from([(), (), ("left",)]))),
+                frozenset(draw(st.sampled_from([(), (), ("j0", "j1")]))),
+            )
+        )
+    return found
+
+
+@st.composite
 def worlds(draw: st.DrawFn, max_jobs: int = 8) -> Snapshot:
     fleet = draw(fleets())
     held = draw(busy(fleet))
@@ -106,4 +133,5 @@ def worlds(draw: st.DrawFn, max_jobs: int = 8) -> Snapshot:
     snapshot = world(fleet, queue, running=held, tenants=draw(trees()))
     usage = {slug: draw(st.floats(0, 1)) for slug in TENANTS}
     ratios = draw(st.sampled_from([(), (0.0,) * 12, tuple(k / 20 for k in range(1, 21))]))
-    return replace(snapshot, usage_decayed=usage, runtime_ratios=ratios)
+    calendar = tuple(draw(reservations(fleet)))
+    return replace(snapshot, usage_decayed=usage, runtime_ratios=ratios, reservations=calendar)

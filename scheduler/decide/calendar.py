@@ -1,0 +1,79 @@
+"""Which nodes are closed to a job while it would run: reservations of others, and maintenance.
+
+A job is placed on a node only if it ends before the node is reserved, or begins when that is over,
+by its time limit. Who runs there already is left alone: its time limit was known when it started,
+and nobody is evicted for a reservation.
+
+Source: Slurm reservations.shtml (advanced reservations, MAINT; jobs are scheduled around them by
+their time limits).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from scheduler.core.snapshot import IntArray, JobSpec, Reservation
+
+NOBODY = np.zeros(0, dtype=np.int64)
+NOBODY.setflags(write=False)
+
+
+class Calendar:
+    """The reservations of a snapshot that are not over.
+
+    Attributes:
+        times_s: when one begins or ends, after now, ascending: before and after, rooms differ.
+
+    Args:
+        reservations: any order.
+        now_s: epoch seconds.
+    """
+
+    def __init__(self, reservations: Sequence[Reservation], *, now_s: float) -> None:
+        self._all = [one for one in reservations if one.end_s > now_s]
+        moments = {t for one in self._all for t in (one.start_s, one.end_s)}
+        self.times_s = sorted(t for t in moments if t > now_s)
+        self._closed: dict[tuple[frozenset[int], tuple[int, ...]], IntArray] = {}
+
+    def open_to(self, job: JobSpec) -> frozenset[int]:
+        """Return which reservations the job may use, as positions known to this calendar."""
+        return frozenset(
+            i for i, one in enumerate(self._all) if job.uid in one.jobs or job.tenant in one.tenants
+        )
+
+    def in_the_way(
+        self, mine: frozenset[int], begin_s: float, end_s: float
+    ) -> Sequence[Reservation]:
+        """Return the reservations that a run in [begin_s, end_s) would get into, by start and id.
+
+        With both times equal, those that hold at that moment.
+        """
+        found = [self._all[i] for i in self._met(mine, begin_s, end_s)]
+        return sorted(found, key=lambda one: (one.start_s, one.id))
+
+    def _met(self, mine: frozenset[int], begin_s: float, end_s: float) -> tuple[int, ...]:
+        return tuple(
+            i
+            for i, one in enumerate(self._all)
+            if one.end_s > begin_s
+            and (one.start_s < end_s or one.start_s <= begin_s)
+            and i not in mine
+        )
+
+    def closed(self, mine: frozenset[int], begin_s: float, end_s: float) -> IntArray:
+        """Return the nodes that a run in [begin_s, end_s) must not use, ascending.
+
+        Args:
+            mine: what `open_to` said of the job.
+            begin_s: start of the run, epoch seconds.
+            end_s: end of the run by its time limit; before `begin_s` = whatever is reserved.
+        """
+        if not self._all or end_s < begin_s:
+            return NOBODY
+        met = self._met(mine, begin_s, end_s)
+        key = (mine, met)
+        found = self._closed.get(key)
+        if found is None:
+            nodes = sorted({node for i in met for node in self._all[i].nodes})
+            found = self._closed[key] = np.array(nodes, dtype=np.int64)
+        return found

@@ -1,0 +1,94 @@
+"""What jobs may use: which flavors, which reservations, and the demand of one replica.
+
+Jobs of one kind share one object, so that whatever is known of one of them is known of all.
+"""
+
+from dataclasses import dataclass
+
+from scheduler.core.snapshot import Fleet, JobSpec
+from scheduler.decide.calendar import Calendar
+from scheduler.decide.counts import remember
+from scheduler.decide.feasibility import ANY, Demand, flavor_index
+
+MOST_JOBS_KNOWN = 1 << 16
+"""The kinds of so many jobs are remembered."""
+
+
+@dataclass(slots=True, eq=False)
+class Kind:
+    """What a job has in common with others that need the same places; one object for all of them.
+
+    Attributes:
+        allowed: flavors that they may use, best first.
+        mine: reservations that they may use (`Calendar.open_to`).
+        demands: (flavor, whatever health) -> the demand of one replica.
+    """
+
+    allowed: tuple[int, ...]
+    mine: frozenset[int]
+    demands: dict[tuple[int, bool], Demand]
+
+
+class Kinds:
+    """The kinds of one cycle's jobs.
+
+    Attributes:
+        normalised: (flavors,) throughput against the fastest of the fleet; 0 where unknown.
+    """
+
+    def __init__(self, fleet: Fleet, calendar: Calendar) -> None:
+        self._fleet, self._calendar = fleet, calendar
+        self._flavor_of = flavor_index(fleet)
+        self.normalised = _normalised(fleet)
+        self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
+        self._kinds: dict[tuple[object, ...], Kind] = {}
+        self._of: dict[int, tuple[JobSpec, Kind]] = {}
+        self._demands: dict[Demand, Demand] = {}
+
+    def of(self, job: JobSpec) -> Kind:
+        """Return what the job has in common with others; known jobs are known by identity."""
+        known = self._of.get(id(job))
+        if known is None or known[0] is not job:
+            allowed, mine = self._allowed_of(job), self._calendar.open_to(job)
+            same = (job.shape, allowed, job.tolerations, job.replicas_min, mine)
+            known = (job, self._kinds.setdefault(same, Kind(allowed, mine, {})))
+            remember(self._of, id(job), known, MOST_JOBS_KNOWN)
+        return known[1]
+
+    def _allowed_of(self, job: JobSpec) -> tuple[int, ...]:
+        """Return the flavors that a job may use, best first; (ANY,) for a job without devices.
+
+        Named flavors keep the user's order. Without names every flavor of the fleet is allowed,
+        the smallest first, so that large devices stay free for those who need them.
+        """
+        key = (job.shape.devices > 0, job.flavors, job.min_throughput)
+        if key not in self._allowed:
+            self._allowed[key] = self._flavors_of(job) if job.shape.devices else (ANY,)
+        return self._allowed[key]
+
+    def _flavors_of(self, job: JobSpec) -> tuple[int, ...]:
+        named = [self._flavor_of[name] for name in job.flavors if name in self._flavor_of]
+        if not job.flavors:
+            named = sorted(range(len(self._fleet.flavors)), key=self._smallest_first)
+        fast = [f for f in named if self.normalised[f] >= job.min_throughput]
+        return tuple(dict.fromkeys(fast))
+
+    def _smallest_first(self, flavor: int) -> tuple[bool, float, str]:
+        spec = self._fleet.flavors[flavor]
+        return (spec.compute_units is None, spec.compute_units or 0.0, spec.name)
+
+    def demand(self, job: JobSpec, flavor: int, *, whatever_health: bool) -> Demand:
+        """Return the demand of one replica on one flavor; equal ones are one object."""
+        demands = self.of(job).demands
+        found = demands.get((flavor, whatever_health))
+        if found is None:
+            new = Demand(job.shape, flavor, job.tolerations, whatever_health)
+            found = demands[flavor, whatever_health] = self._demands.setdefault(new, new)
+        return found
+
+
+def _normalised(fleet: Fleet) -> tuple[float, ...]:
+    """Return (flavors,) throughput against the fastest of the fleet; 0 where unknown."""
+    units = [flavor.compute_units or 0.0 for flavor in fleet.flavors]
+    fastest = max(units, default=0.0)
+    return tuple(unit / fastest if fastest > 0 else 0.0 for unit in units)

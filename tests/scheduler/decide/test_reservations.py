@@ -1,0 +1,120 @@
+"""Nodes that are set aside: who is planned around them, who may use them, and who is told what."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduler.core.errors import InvalidPlanError, InvalidSnapshotError
+from scheduler.core.plan import Plan, Start
+from scheduler.core.policy import Policy, PriorityWeights
+from scheduler.core.reasons import Pending, WaitReason
+from scheduler.core.snapshot import Reservation, Snapshot
+from scheduler.core.verify import verify
+from scheduler.decide.cycle import decide
+from tests.builders import NOW_S, FleetBuilder, job, running, world
+
+BY_AGE = Policy(strategy="rules", order=PriorityWeights(fair_share=0.0, size=0.0))
+MAINTENANCE = Reservation("m", NOW_S + 1000, NOW_S + 2000, (0,))
+
+
+def one_node(*waiting: Any, reserved: Reservation = MAINTENANCE, **world_of: Any) -> Snapshot:
+    fleet = FleetBuilder().node("n1", devices=2)
+    return replace(world(fleet, waiting, **world_of), reservations=(reserved,))
+
+
+def plan_of(snapshot: Snapshot) -> Plan:
+    plan = decide(snapshot, BY_AGE, now_s=NOW_S, budget_s=1.0)
+    assert plan.solver.status == "not_needed", plan.solver.note
+    return plan
+
+
+def waits(snapshot: Snapshot, uid: str = "a") -> Pending:
+    return next(p for p in plan_of(snapshot).pending if p.uid == uid)
+
+
+def starts(snapshot: Snapshot) -> set[str]:
+    return {start.uid for start in plan_of(snapshot).starts}
+
+
+def test_a_job_that_ends_before_a_node_is_reserved_starts_there() -> None:
+    assert starts(one_node(job("a", devices=1, limit_s=1000))) == {"a"}
+
+
+def test_a_job_that_would_still_run_then_is_planned_for_the_end_of_it() -> None:
+    waiting = waits(one_node(job("a", devices=1, limit_s=1001)))
+    assert waiting.code is WaitReason.RESERVED
+    assert waiting.expected_start_p90_s == NOW_S + 2000
+    assert waiting.evidence["reservations"] == [
+        {"id": "m", "start_s": NOW_S + 1000, "end_s": NOW_S + 2000, "nodes": 1, "maintenance": True}
+    ]
+
+
+def test_it_is_told_to_ask_for_less_time_with_a_minute_left_to_act() -> None:
+    remedies = {r.code: r.params for r in waits(one_node(job("a", devices=1))).remedies}
+    assert remedies["shorter_time_limit"] == {"time_limit_s": 940.0, "starts_now": True}
+
+
+def test_another_node_is_taken_where_there_is_one() -> None:
+    fleet = FleetBuilder().node("n1", devices=1).node("n2", devices=1)
+    snapshot = replace(world(fleet, [job("a", devices=1)]), reservations=(MAINTENANCE,))
+    (start,) = plan_of(snapshot).starts
+    assert [place.node for place in start.replicas] == [1]
+
+
+def test_a_gang_does_not_begin_between_two_reservations_that_leave_too_little_time() -> None:
+    """Free from 2000 to 2500 only, then from 3000 on: 600 s fit after 3000."""
+    second = Reservation("n", NOW_S + 2500, NOW_S + 3000, (0,))
+    snapshot = one_node(job("a", devices=2, limit_s=600, replicas=1), reserved=second)
+    both = replace(snapshot, reservations=(replace(MAINTENANCE, start_s=NOW_S - 9), second))
+    assert waits(both).expected_start_p90_s == NOW_S + 3000
+
+
+@pytest.mark.parametrize(
+    "reserved",
+    [
+        pytest.param(replace(MAINTENANCE, tenants=frozenset({"t"})), id="its tenant's"),
+        pytest.param(replace(MAINTENANCE, jobs=frozenset({"a"})), id="its own"),
+        pytest.param(replace(MAINTENANCE, start_s=NOW_S - 9, end_s=NOW_S), id="over"),
+    ],
+)
+def test_who_may_use_a_reservation_is_not_held_up_by_it(reserved: Reservation) -> None:
+    snapshot = one_node(job("a", devices=1, limit_s=5000), reserved=reserved)
+    assert starts(snapshot) == {"a"}
+
+
+def test_others_of_the_same_kind_do_not_slip_in_with_the_owner() -> None:
+    owned = replace(MAINTENANCE, jobs=frozenset({"a"}))
+    snapshot = one_node(job("a", devices=1), job("b", devices=1), reserved=owned)
+    assert starts(snapshot) == {"a"}
+    assert waits(snapshot, "b").code is WaitReason.RESERVED
+
+
+def test_who_runs_there_already_is_left_alone_and_waited_for() -> None:
+    held = [running(job("old", devices=2, limit_s=2500), 0, (0, 1))]
+    waiting = waits(one_node(job("a", devices=1), running=held))
+    assert waiting.code is WaitReason.WAITING_FOR_CAPACITY
+    assert waiting.expected_start_p90_s == NOW_S + 2500
+
+
+def test_the_verifier_finds_a_start_in_the_way_of_a_reservation() -> None:
+    free = replace(one_node(job("a", devices=1)), reservations=())
+    plan = plan_of(free)
+    assert isinstance(plan.starts[0], Start)
+    verify(free, plan)
+    with pytest.raises(InvalidPlanError, match="in the way of reservation 'm'"):
+        verify(replace(free, reservations=(MAINTENANCE,)), plan)
+
+
+WRONG = {
+    "ends before it begins": replace(MAINTENANCE, end_s=NOW_S),
+    "never ends": replace(MAINTENANCE, end_s=float("inf")),
+    "begins at no time": replace(MAINTENANCE, start_s=float("nan")),
+    "of no known node": replace(MAINTENANCE, nodes=(1,)),
+}
+
+
+@pytest.mark.parametrize("reserved", WRONG.values(), ids=WRONG.keys())
+def test_a_reservation_that_contradicts_itself_is_refused(reserved: Reservation) -> None:
+    with pytest.raises(InvalidSnapshotError, match="reservation 'm'"):
+        plan_of(one_node(reserved=reserved))
