@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import Fleet, IntArray, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout
 from scheduler.simulate.decider import Decider
@@ -93,6 +94,13 @@ class Room:
             if counts.sum() >= job.replicas_min:
                 return Start(job.uid, self._take(job, wanted, counts), flavor)
         return None
+
+    def devices_free(self) -> dict[str, int]:
+        """Return flavor -> whole devices that are free and may be used."""
+        layout, free = self._layout, self._free
+        whole = layout.usable & (free.milli == WHOLE_MILLI)
+        counts = np.bincount(layout.flavor[whole], minlength=len(self._names)).tolist()
+        return dict(zip(self._names, counts, strict=True))
 
     def _filter(self, demand: Demand) -> Filter:
         if demand not in self._filters:

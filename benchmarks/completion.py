@@ -1,0 +1,167 @@
+"""Completion times on Gavel's throughputs, ours beside Gavel's baselines.
+
+python -m benchmarks.completion --traces DIR/msr_seed0.trace \
+    --throughputs DIR/simulation_throughputs.json --json
+
+The cluster is the paper's: 36 each of K80, P100 and V100, in nodes of four. Nobody pays for a stop:
+work is saved, as in Gavel's simulator, unless --restart says what a start costs. A mean over all
+jobs, warm-up and end included.
+
+Source: "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020,
+section 7.1 (the simulated cluster of 108 devices).
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rounds import ROUND_S, least_attained, max_min
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import FlavorSpec, Fleet, Snapshot, TenantNode
+from scheduler.simulate.baselines import fifo
+from scheduler.simulate.decider import Decider, by_policy
+from scheduler.simulate.gavel import read_jobs, read_throughputs, sim_jobs
+from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.metrics import totals
+from scheduler.simulate.pace import Pace
+from scheduler.simulate.result import Result
+from scheduler.simulate.run import simulate
+
+CLUSTER = {"v100": 36, "p100": 36, "k80": 36}
+"""Devices of each flavor, fastest first."""
+
+PER_NODE = 4
+LIMIT_FRAC = 1.5
+AT_EVENTS = Pace(least_s=1.0, wake_s=3600.0, grace_s=0.0)
+IN_ROUNDS = Pace(least_s=0.0, wake_s=ROUND_S / 6, grace_s=0.0, idle_too=True)
+CU = {"v100": 125.0, "p100": 19.0, "k80": 6.0}
+"""Dense FP16 TFLOPS of a device."""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print one JSON object last."""
+    args = _arguments(argv)
+    world = paper_cluster()
+    lines = args.traces.read_text(encoding="utf-8").splitlines()
+    traced = read_jobs(lines[: args.jobs or None], args.traces.name)
+    throughputs = read_throughputs(
+        args.throughputs.read_text(encoding="utf-8"), args.throughputs.name
+    )
+    jobs, left_out = sim_jobs(
+        traced, throughputs, list(CLUSTER), begin_s=world.now_s, limit_frac=LIMIT_FRAC
+    )
+    jobs = [_faster(job, args.speed, args.restart, world.now_s) for job in jobs]
+    told: dict[str, dict[str, Any]] = {}
+    for name, (decider, pace, sees) in policies(jobs, args.seed).items():
+        if not args.only or name in args.only.split(","):
+            began_s = time.perf_counter()
+            result = simulate(world, [sees(job) for job in jobs], decider, pace=pace)
+            told[name] = figures(result) | {"wall_s": round(time.perf_counter() - began_s, 1)}
+            print(f"{name}: {told[name]}", file=sys.stderr, flush=True)
+    ours = told.pop("ours", {})
+    answer = {"policy": "ours", **ours, "baselines": told, "jobs": len(jobs)}
+    answer |= {"left_out_unmeasured": left_out, "trace": args.traces.name, "speed": args.speed}
+    answer |= {"cluster": CLUSTER, "restart_s": args.restart, "seed": args.seed}
+    print(json.dumps(answer, indent=None if args.json else 2), flush=True)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks.completion", description=__doc__)
+    parser.add_argument("--traces", type=Path, required=True)
+    parser.add_argument("--throughputs", type=Path, required=True)
+    parser.add_argument("--speed", type=float, default=1.0, help="arrivals so many times as dense")
+    parser.add_argument("--restart", type=float, default=0.0, help="seconds that a start takes")
+    parser.add_argument("--jobs", type=int, default=0, help="only the first so many; 0 = all")
+    parser.add_argument("--only", default="", help="policies, by comma")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="on one line")
+    return parser.parse_args(argv)
+
+
+def _faster(job: SimJob, speed: float, restart_s: float, begin_s: float) -> SimJob:
+    at_s = begin_s + (job.spec.submitted_s - begin_s) / speed
+    return replace(job, spec=replace(job.spec, submitted_s=at_s), startup_s=restart_s)
+
+
+Sees = Callable[[SimJob], SimJob]
+
+
+def policies(jobs: Sequence[SimJob], seed: int) -> Mapping[str, tuple[Decider, Pace, Sees]]:
+    """Return name -> (decider, pace, what becomes of a job that it sees)."""
+    rates = {job.spec.uid: job.throughput for job in jobs}
+    rng = np.random.default_rng(seed)
+
+    def any_flavor(job: SimJob) -> SimJob:
+        order = rng.permutation(len(job.spec.flavors))
+        flavors = tuple(job.spec.flavors[k] for k in order)
+        return replace(job, spec=replace(job.spec, flavors=flavors))
+
+    return {
+        "fifo": (fifo(), AT_EVENTS, any_flavor),
+        "fifo_aware": (fifo(), AT_EVENTS, _as_it_is),
+        "las": (least_attained(), IN_ROUNDS, _as_it_is),
+        "max_min_aware": (max_min(rates, CLUSTER), IN_ROUNDS, _as_it_is),
+        "ours": (by_policy(Policy(strategy="rules")), AT_EVENTS, _as_it_is),
+    }
+
+
+def _as_it_is(job: SimJob) -> SimJob:
+    return job
+
+
+def figures(result: Result) -> dict[str, Any]:
+    """Return mean and p99 completion, and how full the cluster was."""
+    done = [job.completion_s for job in result.jobs if job.completion_s is not None]
+    seen = totals(result)
+    return {
+        "mean_s": round(float(np.mean(done)), 1),
+        "p99_s": round(float(np.percentile(done, 99)), 1),
+        "median_s": round(float(np.median(done)), 1),
+        "makespan_s": round(result.end_s - result.begin_s, 1),
+        "not_done": sum(job.state != "completed" for job in result.jobs),
+        "evictions": sum(job.evictions for job in result.jobs),
+        "allocated_pct": round(100 * seen.allocated_device_s / seen.capacity_device_s, 2),
+    }
+
+
+def paper_cluster() -> Snapshot:
+    """Return the empty cluster of the paper, one tenant, no quota."""
+    flavors = sorted(CLUSTER)
+    nodes = [(name, k) for name in flavors for k in range(CLUSTER[name] // PER_NODE)]
+    of_node = np.array([flavors.index(name) for name, _ in nodes], dtype=np.int64)
+    device_node = np.repeat(np.arange(len(nodes)), PER_NODE).astype(np.int64)
+    count, memory = len(device_node), 16_384
+    cpu = np.full(len(nodes), 64_000, dtype=np.int64)
+    ram = np.full(len(nodes), 262_144, dtype=np.int64)
+    fleet = Fleet(
+        node_names=tuple(f"{name}-{k:02d}" for name, k in nodes),
+        node_cpu_milli=cpu,
+        node_memory_mib=ram,
+        node_cpu_free_milli=cpu.copy(),
+        node_memory_free_mib=ram.copy(),
+        node_ready=np.ones(len(nodes), dtype=np.bool_),
+        node_note=("",) * len(nodes),
+        node_taints=(frozenset[str](),) * len(nodes),
+        node_labels=({},) * len(nodes),
+        device_uids=tuple(f"dev-{i:03d}" for i in range(count)),
+        device_node=device_node,
+        device_flavor=of_node[device_node],
+        device_free_milli=np.full(count, 1000, dtype=np.int64),
+        device_free_memory_mib=np.full(count, memory, dtype=np.int64),
+        device_memory_mib=np.full(count, memory, dtype=np.int64),
+        device_healthy=np.ones(count, dtype=np.bool_),
+        device_link_group=np.zeros(count, dtype=np.int64),
+        flavors=tuple(FlavorSpec(name, CU[name], memory, None) for name in flavors),
+    )
+    return Snapshot("gavel", 0.0, fleet, (), (), (TenantNode("all", None, 1.0, {}),))
+
+
+if __name__ == "__main__":
+    main()
