@@ -24,15 +24,16 @@ import numpy as np
 
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy
-from scheduler.core.snapshot import FlavorSpec, Fleet, Snapshot, TenantNode
+from scheduler.core.snapshot import FlavorSpec, Snapshot, TenantNode
 from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import Decider, by_policy
-from scheduler.simulate.gavel import read_jobs, read_throughputs, sim_jobs
 from scheduler.simulate.jobs import SimJob
 from scheduler.simulate.metrics import totals
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.result import Result
 from scheduler.simulate.run import simulate
+from scheduler.simulate.traces.fleet import NodeRow, empty_fleet
+from scheduler.simulate.traces.gavel import read_jobs, read_throughputs, sim_jobs
 
 CLUSTER = {"v100": 36, "p100": 36, "k80": 36}
 """Devices of each flavor, fastest first."""
@@ -133,34 +134,14 @@ def figures(result: Result) -> dict[str, Any]:
 
 def paper_cluster() -> Snapshot:
     """Return the empty cluster of the paper, one tenant, no quota."""
-    flavors = sorted(CLUSTER)
-    nodes = [(name, k) for name in flavors for k in range(CLUSTER[name] // PER_NODE)]
-    of_node = np.array([flavors.index(name) for name, _ in nodes], dtype=np.int64)
-    device_node = np.repeat(np.arange(len(nodes)), PER_NODE).astype(np.int64)
-    count, memory = len(device_node), 16_384
-    cpu = np.full(len(nodes), 64_000, dtype=np.int64)
-    ram = np.full(len(nodes), 262_144, dtype=np.int64)
-    fleet = Fleet(
-        node_names=tuple(f"{name}-{k:02d}" for name, k in nodes),
-        node_cpu_milli=cpu,
-        node_memory_mib=ram,
-        node_cpu_free_milli=cpu.copy(),
-        node_memory_free_mib=ram.copy(),
-        node_ready=np.ones(len(nodes), dtype=np.bool_),
-        node_note=("",) * len(nodes),
-        node_taints=(frozenset[str](),) * len(nodes),
-        node_labels=({},) * len(nodes),
-        device_uids=tuple(f"dev-{i:03d}" for i in range(count)),
-        device_node=device_node,
-        device_flavor=of_node[device_node],
-        device_free_milli=np.full(count, 1000, dtype=np.int64),
-        device_free_memory_mib=np.full(count, memory, dtype=np.int64),
-        device_memory_mib=np.full(count, memory, dtype=np.int64),
-        device_healthy=np.ones(count, dtype=np.bool_),
-        device_link_group=np.zeros(count, dtype=np.int64),
-        flavors=tuple(FlavorSpec(name, CU[name], memory, None) for name in flavors),
-    )
-    return Snapshot("gavel", 0.0, fleet, (), (), (TenantNode("all", None, 1.0, {}),))
+    rows = [
+        NodeRow(f"{name}-{k:02d}", 64_000, 262_144, (name,) * PER_NODE)
+        for name, count in CLUSTER.items()
+        for k in range(count // PER_NODE)
+    ]
+    flavors = [FlavorSpec(name, CU[name], 16_384, None) for name in CLUSTER]
+    tenants = (TenantNode("all", None, 1.0, {}),)
+    return Snapshot("gavel", 0.0, empty_fleet(rows, flavors), (), (), tenants)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.decide.scores.state import CLASSES, IntArray, Nodes, Shapes, kind_of
-from scheduler.simulate.traces import TraceNode, TracePod, read_nodes, read_pods
+from scheduler.simulate.traces.openb import TraceNode, TracePod, read_nodes, read_pods
 
 ARRIVING = 1.3
 """Demand that arrives, relative to all devices."""
@@ -27,9 +27,9 @@ class Trace(NamedTuple):
 def load(folder: Path, workload: str) -> Trace:
     """Read a workload from a folder of openb lists."""
     with (folder / "openb_node_list_gpu_node.csv").open(encoding="utf-8", newline="") as lines:
-        nodes = read_nodes(lines)
+        nodes = read_nodes(lines, lines.name)
     with (folder / f"openb_pod_list_{workload}.csv").open(encoding="utf-8", newline="") as lines:
-        pods = read_pods(lines)
+        pods = read_pods(lines, lines.name)
     bits = {model: 1 << k for k, model in enumerate(sorted({node.model for node in nodes}))}
     rows = [_row(pod, bits) for pod in pods]
     known = {row: k for k, row in enumerate(sorted(set(rows)))}

@@ -162,7 +162,7 @@ class LeastAttained:
         return chosen
 
 
-class _Class(NamedTuple):
+class JobClass(NamedTuple):
     """Jobs that are alike to the linear program."""
 
     rates: tuple[float, ...]
@@ -202,10 +202,10 @@ class MaxMin:
 
     def _shares(self, jobs: Sequence[JobSpec]) -> dict[str, tuple[float, ...]]:
         """Return uid -> share of time on each flavor; equal jobs share alike."""
-        classes: dict[_Class, list[str]] = {}
+        classes: dict[JobClass, list[str]] = {}
         for job in jobs:
             rates = tuple(self._rates[job.uid].get(name, 0.0) for name in self._flavors)
-            classes.setdefault(_Class(rates, job.replicas_min), []).append(job.uid)
+            classes.setdefault(JobClass(rates, job.replicas_min), []).append(job.uid)
         kinds = sorted(classes)
         counts = [len(classes[kind]) for kind in kinds]
         shares = max_min_shares(kinds, counts, list(self._flavors.values()))
@@ -235,7 +235,7 @@ class MaxMin:
 
 
 def max_min_shares(
-    kinds: Sequence[_Class], counts: Sequence[int], devices: Sequence[int]
+    kinds: Sequence[JobClass], counts: Sequence[int], devices: Sequence[int]
 ) -> list[tuple[float, ...]]:
     """Return (kinds, flavors) shares of time that make the least normalised throughput largest.
 
@@ -248,9 +248,9 @@ def max_min_shares(
         devices: of each flavor.
     """
     problem = pulp.LpProblem("max_min", pulp.LpMaximize)
-    least = pulp.LpVariable("least", 0)
+    least = problem.add_variable("least", 0)
     cells = {
-        (i, k): pulp.LpVariable(f"x_{i}_{k}", 0, 1)
+        (i, k): problem.add_variable(f"x_{i}_{k}", 0, 1)
         for i, kind in enumerate(kinds)
         for k, rate in enumerate(kind.rates)
         if rate > 0

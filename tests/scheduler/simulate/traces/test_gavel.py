@@ -3,7 +3,7 @@ import json
 import pytest
 
 from scheduler.simulate.errors import TraceError
-from scheduler.simulate.gavel import Kind, read_jobs, read_throughputs, sim_jobs
+from scheduler.simulate.traces.gavel import Kind, read_jobs, read_throughputs, sim_jobs
 
 TEN = "LM (batch size 5)\tpython3 main.py\tlm\t--steps\t1\t1200\t2\t3\t-1.000000\t46.5\n"
 SEVEN = "A3C\tpython3 a3c.py\t--max-steps\t0\t95121\t6.000000\t1\n"

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import JobSpec
-from scheduler.simulate.cells import Cell
 from scheduler.simulate.errors import TraceError
 from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.traces.cells import Cell
 
 COLUMNS = (
     "job_type",

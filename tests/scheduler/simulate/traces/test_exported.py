@@ -1,0 +1,120 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from scheduler.core.snapshot import QuotaLine
+from scheduler.simulate.baselines import fifo
+from scheduler.simulate.errors import TraceError
+from scheduler.simulate.run import simulate
+from scheduler.simulate.traces.exported import Trace, read_trace, write_trace
+from tests.builders import FleetBuilder, tenant, world
+from tests.scheduler.simulate.build import work
+
+HEAD = '{"record": "trace", "version": 1, "cluster": "c", "begin_s": 100}'
+FLAVOR = '{"record": "flavor", "name": "a100", "memory_mib": 80000, "compute_units": 312}'
+NODE = (
+    '{"record": "node", "name": "n", "cpu_milli": 64000, "memory_mib": 9000, "devices": ["a100"]}'
+)
+TENANT = '{"record": "tenant", "slug": "t", "quotas": {"a100": [2000, null, 500]}}'
+JOB = {
+    "record": "job",
+    "uid": "j",
+    "tenant": "t",
+    "cpu_milli": 1000,
+    "memory_mib": 1024,
+    "devices": 1,
+    "submitted_s": 110,
+    "time_limit_s": 600,
+    "work": 60,
+}
+
+
+def lines(*more: object) -> list[str]:
+    start = [HEAD, FLAVOR, NODE, "", TENANT]
+    return start + [one if isinstance(one, str) else json.dumps(one) for one in more]
+
+
+def test_a_short_file_is_read_with_its_defaults() -> None:
+    trace = read_trace(lines(JOB), "site.jsonl")
+    [job] = trace.jobs
+    assert trace.world.tenants[0].quotas == {"a100": QuotaLine(2000, None, 500)}
+    assert trace.world.fleet.device_memory_mib.tolist() == [80_000]
+    assert (job.spec.kind, job.spec.replicas_max, job.spec.preemptible) == ("batch", 1, True)
+    # it arrives at 110, runs for 60 s on the only device, and ends at 170
+    assert simulate(trace.world, trace.jobs, fifo()).jobs[0].end_s == 170.0
+
+
+def test_what_is_written_is_read_back() -> None:
+    fleet = FleetBuilder().node("a", devices=2, taints=["gpu"]).node("b", devices=1, flavor="k80")
+    tenants = [tenant("root"), tenant("t", under="root", weight=2.0, a100=2, k80=1)]
+    jobs = (
+        work("j1", 5.0, 10.0, flavors=["k80", "a100"], tolerations=["gpu"], priority=-3),
+        work("j2", 6.0, 20.0, replicas=2, replicas_max=4, throughput={"a100": 2.5}, scaling=0.5),
+        work("j3", 7.0, 30.0, devices=0, fails_after_s=4.0, checkpoint_every_s=60.0, milli=1000),
+        work("j4", 8.0, 30.0, milli=250, startup_s=3.0, saves_when_told=True, min_throughput=0.5),
+    )
+    trace = Trace(world(fleet, tenants=tenants, now_s=1.0), jobs)
+    back = read_trace(write_trace(trace), "back")
+    assert back.jobs == trace.jobs
+    assert back.world.tenants == trace.world.tenants
+    assert list(write_trace(back)) == list(write_trace(trace))
+
+
+def without(name: str) -> dict[str, object]:
+    return {key: value for key, value in JOB.items() if key != name}
+
+
+CASES = {
+    "no line": ([], 0, ""),
+    "no head": ([TENANT], 1, "record"),
+    "another version": ([HEAD.replace("1,", "2,")], 1, "version"),
+    "no JSON": (lines("{"), 6, ""),
+    "a list": (lines("[]"), 6, ""),
+    "far too deep": (lines("[" * 100_000), 6, ""),
+    "a very long line": (lines('"' + "x" * 2_000_000 + '"'), 6, ""),
+    "an unknown record": (lines({"record": "pod"}), 6, "record"),
+    "a record that is a list": (lines({"record": ["job"]}), 6, "record"),
+    "a word that nobody knows": (lines(JOB | {"gpus": 2}), 6, "gpus"),
+    "no work": (lines(without("work")), 6, "work"),
+    "work that is NaN": (lines(json.dumps(JOB | {"work": float("nan")})), 6, "work"),
+    "work without end": (lines(json.dumps(JOB | {"work": float("inf")})), 6, "work"),
+    "a limit of nothing": (lines(JOB | {"time_limit_s": 0}), 6, "time_limit_s"),
+    "before the begin": (lines(JOB | {"submitted_s": 99}), 6, "submitted_s"),
+    "a tenant that is not there": (lines(JOB | {"tenant": "x"}), 6, "tenant"),
+    "a job twice": (lines(JOB, JOB), 7, "uid"),
+    "more than a device": (lines(JOB | {"gpu_milli": 1001}), 6, "gpu_milli"),
+    "fewer replicas than the least": (
+        lines(JOB | {"replicas_min": 2, "replicas_max": 1}),
+        6,
+        "replicas_max",
+    ),
+    "a flag that is a number": (lines(JOB | {"preemptible": 1}), 6, "preemptible"),
+    "flavors that are a text": (lines(JOB | {"flavors": "a100"}), 6, "flavors"),
+    "a negative throughput": (lines(JOB | {"throughput": {"a100": -1}}), 6, "throughput a100"),
+    "an unknown parent": (lines({"record": "tenant", "slug": "u", "parent": "x"}), 6, "parent"),
+    "a quota of two": (
+        lines({"record": "tenant", "slug": "u", "quotas": {"a100": [1, 2]}}),
+        6,
+        "quotas a100",
+    ),
+    "a device of no flavor": (
+        lines(NODE.replace('"n"', '"m"').replace('["a100"]', '["x"]')),
+        6,
+        "devices",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "column"), CASES.values(), ids=CASES)
+def test_a_line_that_makes_no_sense_is_named(text: list[str], line: int, column: str) -> None:
+    with pytest.raises(TraceError, match=r"site\.jsonl") as caught:
+        read_trace(text, "site.jsonl")
+    assert (caught.value.line, caught.value.column) == (line, column)
+
+
+def test_a_fleet_that_is_not_free_is_written_as_if_it_were() -> None:
+    made = world(FleetBuilder().node("a", devices=1), now_s=0.0)
+    made.fleet.device_free_milli[:] = 0
+    back = read_trace(write_trace(Trace(replace(made, pending=()), ())), "back")
+    assert back.world.fleet.device_free_milli.tolist() == [1000]
