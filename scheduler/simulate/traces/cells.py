@@ -32,7 +32,7 @@ class Cell(NamedTuple):
         """Return a finite number above 0."""
         return self.number(low=math.ulp(0.0))
 
-    def count(self, *, low: int = 0, high: int = 1 << 40) -> int:
+    def integer(self, *, low: int = 0, high: int = 1 << 40) -> int:
         """Return a whole number within bounds."""
         number = self._parsed()
         if not (low <= number <= high and number == int(number)):

@@ -142,7 +142,7 @@ def _known(name: Cell, known: Mapping[str, object], what: str) -> str:
 
 def _head(line: _Line, read: _Read) -> None:
     version = line.cell("version")
-    if version.count() != VERSION:
+    if version.integer() != VERSION:
         raise version.error(f"is not the version {VERSION}")
     read.cluster = line.cell("cluster").text()
     read.begin_s = line.cell("begin_s").number()
@@ -154,7 +154,7 @@ def _flavor(line: _Line, read: _Read) -> None:
     read.flavors[name] = FlavorSpec(
         name,
         None if units.value is None else units.positive(),
-        line.cell("memory_mib").count(),
+        line.cell("memory_mib").integer(),
         None if watts.value is None else watts.number(),
     )
 
@@ -169,8 +169,8 @@ def _node(line: _Line, read: _Read) -> None:
         _known(at._replace(value=flavor), read.flavors, "flavor")
     read.nodes[name] = NodeRow(
         name,
-        line.cell("cpu_milli").count(),
-        line.cell("memory_mib").count(),
+        line.cell("cpu_milli").integer(),
+        line.cell("memory_mib").integer(),
         devices,
         labels={key: cell.text() for key, cell in line.mapping("labels").items()},
         taints=frozenset(line.names("taints")),
@@ -185,7 +185,7 @@ def _tenant(line: _Line, read: _Read) -> None:
         fair_weight=line.cell("fair_weight", 1.0).number(),
         quotas={flavor: _quota(cell) for flavor, cell in line.mapping("quotas").items()},
         preemption_fence=line.flag("preemption_fence", default=False),
-        queue_priority=line.cell("queue_priority", 0).count(low=-_PRIORITY, high=_PRIORITY),
+        queue_priority=line.cell("queue_priority", 0).integer(low=-_PRIORITY, high=_PRIORITY),
         created_s=line.cell("created_s", 0.0).number(),
     )
 
@@ -195,8 +195,8 @@ def _quota(cell: Cell) -> QuotaLine:
     if not isinstance(cell.value, list) or len(cell.value) != 3:  # noqa: PLR2004 - the three
         raise cell.error("is not [nominal, borrowing limit, lending limit]")
     nominal, *limits = (cell._replace(value=one) for one in cell.value)
-    borrowing, lending = (None if one.value is None else one.count() for one in limits)
-    return QuotaLine(nominal.count(), borrowing, lending)
+    borrowing, lending = (None if one.value is None else one.integer() for one in limits)
+    return QuotaLine(nominal.integer(), borrowing, lending)
 
 
 def _job(line: _Line, read: _Read) -> None:
@@ -215,22 +215,22 @@ def _job(line: _Line, read: _Read) -> None:
 
 
 def _spec(line: _Line, uid: str, read: _Read) -> JobSpec:
-    least = line.cell("replicas_min", 1).count(low=1)
+    least = line.cell("replicas_min", 1).integer(low=1)
     return JobSpec(
         uid=uid,
         tenant=_known(line.cell("tenant"), read.tenants, "tenant"),
         kind=line.cell("kind", "batch").text(),
         shape=ReplicaShape(
-            line.cell("cpu_milli").count(low=1),
-            line.cell("memory_mib").count(low=1),
-            line.cell("devices", 0).count(high=MOST_DEVICES),
-            line.cell("gpu_milli", 1000).count(low=1, high=1000),
-            line.cell("gpu_memory_mib", 0).count(),
+            line.cell("cpu_milli").integer(low=1),
+            line.cell("memory_mib").integer(low=1),
+            line.cell("devices", 0).integer(high=MOST_DEVICES),
+            line.cell("gpu_milli", 1000).integer(low=1, high=1000),
+            line.cell("gpu_memory_mib", 0).integer(),
         ),
         replicas_min=least,
-        replicas_max=line.cell("replicas_max", least).count(low=least),
+        replicas_max=line.cell("replicas_max", least).integer(low=least),
         flavors=line.names("flavors"),
-        priority=line.cell("priority", 0).count(low=-_PRIORITY, high=_PRIORITY),
+        priority=line.cell("priority", 0).integer(low=-_PRIORITY, high=_PRIORITY),
         preemptible=line.flag("preemptible", default=True),
         time_limit_s=line.cell("time_limit_s").positive(),
         submitted_s=line.cell("submitted_s").number(low=read.begin_s),

@@ -116,7 +116,7 @@ def _job(line: str, number: int, file: str) -> GavelJob:
     cells = {
         name: Cell(file, number, name, value) for name, value in zip(named, values, strict=True)
     }
-    kind = Kind(cells["job_type"].text(), cells["scale_factor"].count(low=1, high=1024))
+    kind = Kind(cells["job_type"].text(), cells["scale_factor"].integer(low=1, high=1024))
     weight = cells["weight"].positive() if "weight" in cells else 1.0
     return GavelJob(kind, cells["total_steps"].positive(), weight, cells["arrival_s"].number())
 

@@ -71,9 +71,9 @@ def read_nodes(lines: Iterable[str], file: str = "") -> tuple[TraceNode, ...]:
     return tuple(
         TraceNode(
             row["sn"].text(),
-            row["cpu_milli"].count(),
-            row["memory_mib"].count(),
-            row["gpu"].count(high=MOST_DEVICES),
+            row["cpu_milli"].integer(),
+            row["memory_mib"].integer(),
+            row["gpu"].integer(high=MOST_DEVICES),
             str(row["model"].value or ""),
         )
         for row in _rows(lines, file, ("sn", "cpu_milli", "memory_mib", "gpu", "model"))
@@ -96,14 +96,14 @@ def read_pods(lines: Iterable[str], file: str = "") -> tuple[TracePod, ...]:
 
 
 def _pod(row: Mapping[str, Cell]) -> TracePod:
-    devices, milli = row["num_gpu"].count(high=MOST_DEVICES), row["gpu_milli"].count()
+    devices, milli = row["num_gpu"].integer(high=MOST_DEVICES), row["gpu_milli"].integer()
     if not devices:
         milli = 0
     elif not 0 < milli <= WHOLE_MILLI or (devices > 1 and milli < WHOLE_MILLI):
         raise row["gpu_milli"].error(f"of each of {devices} devices cannot be")
     asked = str(row["gpu_spec"].value or "") if "gpu_spec" in row else ""
     models = frozenset(model for model in asked.split("|") if model)
-    cpu, memory = row["cpu_milli"].count(), row["memory_mib"].count()
+    cpu, memory = row["cpu_milli"].integer(), row["memory_mib"].integer()
     name = row["name"].text()
     return TracePod(name, cpu, memory, devices, milli, models, *_times(row))
 
