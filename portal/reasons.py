@@ -5,8 +5,11 @@ people's units, for pages, API and websockets alike.
 """
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -96,7 +99,7 @@ def _larger_than_a_node(evidence: Numbers) -> tuple[str, ...]:
     most = dict(largest, devices=max(largest.get("devices", {}).values(), default=0))
     names = tuple(
         name
-        for name in ("cpu_milli", "memory_mib", "devices")
+        for name in ("cpu_milli", "memory_mib", "devices", "gpu_memory_mib")
         if asked.get(name, 0) > most.get(name, 0)
     )
     if names:
@@ -180,6 +183,12 @@ def _no_matching_flavor(evidence: Numbers) -> str:
 
 def _never_fits(evidence: Numbers) -> str:
     asked, largest = evidence.get("asked", {}), evidence.get("largest_node", {})
+    memory, most = int(asked.get("gpu_memory_mib", 0)), int(largest.get("gpu_memory_mib", 0))
+    if memory > most > 0:
+        return _("It asks for %(asked)s of device memory; the largest device has %(most)s.") % {
+            "asked": units.format_memory(memory),
+            "most": units.format_memory(most),
+        }
     replicas = int(asked.get("replicas", 1))
     fits = int(evidence.get("replicas_when_empty", 0))
     if replicas > 1 and fits:
@@ -211,16 +220,32 @@ def _exceeds_max_quota(evidence: Numbers) -> str:
         return _("The tenant has no quota of %(flavor)s and may not borrow any.") % {
             "flavor": flavor_label(flavor)
         }
-    return _("It asks for %(asked)s; with all that it may borrow, the tenant gets %(most)s.") % {
+    numbers = {
         "asked": amount(flavor, int(evidence.get("asked_milli", 0))),
         "most": amount(flavor, int(evidence.get("most_milli", 0))),
     }
+    if evidence.get("may_borrow") is False:
+        return (
+            _(
+                "It asks for %(asked)s; the tenant owns %(most)s, and a job that may not be "
+                "evicted may not borrow."
+            )
+            % numbers
+        )
+    return (
+        _("It asks for %(asked)s; with all that it may borrow, the tenant gets %(most)s.") % numbers
+    )
 
 
 def _waiting_for_quota(evidence: Numbers) -> str:
     if "flavor" not in evidence:
         return _("The tenant's quota is in use; it starts when jobs of the tenant end.")
     flavor = str(evidence["flavor"])
+    if evidence.get("above_milli"):
+        return _(
+            "The tenant holds %(above)s more than its quota allows since that was cut; it starts "
+            "when jobs of the tenant end."
+        ) % {"above": amount(flavor, int(evidence["above_milli"]))}
     return _(
         "The tenant's quota of %(flavor)s is in use: it asks for %(asked)s, and %(available)s "
         "are left (%(used)s used, %(nominal)s owned)."
@@ -336,6 +361,11 @@ def _ask_for_quota(params: Numbers) -> str:
     }
 
 
+def _moment(at_s: float) -> str:
+    """Return a moment in the viewer's zone."""
+    return date_format(localtime(datetime.fromtimestamp(at_s, UTC)), "SHORT_DATETIME_FORMAT")
+
+
 REMEDIES: dict[str, Sentence] = {
     "other_flavor": lambda p: (
         _("Allow %(flavor)s") % {"flavor": flavor_label(str(p.get("flavor", "")))}
@@ -357,6 +387,19 @@ REMEDIES: dict[str, Sentence] = {
     "less_memory": lambda p: (
         _("Ask for %(amount)s per replica")
         % {"amount": units.format_memory(int(p.get("memory_mib", 0)))}
+    ),
+    "smaller_share": lambda p: (
+        _("Ask for %(part)s of a device")
+        % {"part": units.format_devices_milli(int(p.get("gpu_milli", 0)))}
+    ),
+    "less_gpu_memory": lambda p: (
+        _("Ask for %(amount)s of device memory")
+        % {"amount": units.format_memory(int(p.get("gpu_memory_mib", 0)))}
+    ),
+    "preemptible": lambda _p: _("Choose a priority class whose jobs may be evicted"),
+    "later": lambda p: (
+        _("Leave it as it is: planned to start by %(time)s")
+        % {"time": _moment(float(p.get("start_s", 0)))}
     ),
     "shorter_time_limit": lambda p: (
         _("Set the time limit to %(time)s or less")

@@ -150,6 +150,7 @@ _NAMES = {
     "available_milli": lambda: _("available"),
     "asked_milli": lambda: _("asked"),
     "missing_milli": lambda: _("missing"),
+    "above_milli": lambda: _("above the quota"),
     "free": lambda: _("free"),
     "most_milli": lambda: _("most ever"),
     "cpu_milli": lambda: _("CPU"),
@@ -192,7 +193,7 @@ _PLACES = {key: place for place, key in enumerate(_NAMES)}
 _OPTIONAL = frozenset({"min_throughput", "flavors", "gpu_memory_mib", "unhealthy_devices"})
 """Evidence that says nothing where it is none."""
 
-_UNSAID = frozenset({"hold", "named", "not_before_s"})
+_UNSAID = frozenset({"hold", "named", "not_before_s", "may_borrow"})
 """Evidence that the sentence says already."""
 
 _VALUES: dict[Any, Callable[[], str]] = {
@@ -219,6 +220,8 @@ _CHANGES: dict[str, Callable[[Pending], dict[str, Any]]] = {
     "fewer_devices": lambda p: {"devices": str(p["devices"])},
     "fewer_replicas": lambda p: {"replicas": str(p["replicas"]), "replicas_min": ""},
     "less_cpu": lambda p: {"cpu_milli": units.format_cpu(int(p["cpu_milli"]))},
+    "smaller_share": lambda p: {"gpu_milli": units.format_devices_milli(int(p["gpu_milli"]))},
+    "less_gpu_memory": lambda p: {"gpu_memory_mib": memory_as_typed(int(p["gpu_memory_mib"]))},
     "less_memory": lambda p: {"memory_mib": memory_as_typed(int(p["memory_mib"]))},
     "shorter_time_limit": lambda p: {"time_limit_s": duration_as_typed(float(p["time_limit_s"]))},
 }

@@ -111,13 +111,14 @@ def never_fits_evidence(
 def quota_ever_evidence(session: Session, job: JobSpec, flavor: int) -> dict[str, object]:
     """Return the flavor whose quota can never hold the job, and its numbers."""
     for charge in session.charges(job, flavor, job.replicas_min):
-        most = session.tree.potential(job.tenant, charge.flavor)
+        most = session.quota_most(job, charge.flavor)
         if most < charge.amount:
             return {
                 "flavor": charge.flavor,
                 "asked_milli": charge.amount,
                 "most_milli": most,
                 "named": session.tree.may_use(job.tenant, charge.flavor),
+                "may_borrow": job.preemptible,
             }
     return {"flavor": CPU_FLAVOR}
 

@@ -7,10 +7,9 @@ from importlib import import_module
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
-from scheduler.core.reasons import Pending, Remedy, WaitReason
+from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.core.verify import verify
-from scheduler.decide import remedies
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
 from scheduler.decide.turns import Turns
@@ -74,26 +73,18 @@ def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) 
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself, or holds the job already.
     """
-    plan = _turns(snapshot, policy, job, now_s=now_s, focus=job.uid).plan(NOT_NEEDED)
+    plan = _turns(snapshot, policy, job, now_s=now_s).plan(NOT_NEEDED)
     if plan.starts and plan.starts[-1].uid == job.uid:
         return plan.starts[-1]
-    answer = next(pending for pending in plan.pending if pending.uid == job.uid)
-
-    def helps(remedy: Remedy) -> bool:
-        world, changed = remedies.apply(snapshot, job, remedy)
-        starts = _turns(world, policy, changed, now_s=now_s, focus="").starts
-        return bool(starts) and starts[-1].uid == job.uid
-
-    true = (r for r in answer.remedies if not r.params.get("starts_now") or helps(r))
-    return replace(answer, remedies=tuple(true))
+    return next(pending for pending in plan.pending if pending.uid == job.uid)
 
 
-def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float, focus: str) -> Turns:
+def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Turns:
     """Return the turns up to the job's own; if it starts, it is the last that does."""
     asked = replace(snapshot, pending=(*snapshot.pending, job))
     validate_policy(policy)
     validate(asked)
-    turns = Turns(_ordered(asked), policy, now_s=now_s, focus=focus)
+    turns = Turns(_ordered(asked), policy, now_s=now_s, focus=job.uid)
     for ranked in turns.queue():
         turns.turn(ranked)
         if ranked.job.uid == job.uid:

@@ -8,7 +8,7 @@ from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.admission import asked
 from scheduler.decide.feasibility import ANY
-from scheduler.decide.quota import UNLIMITED
+from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
 
 MOST_RESERVATIONS = 3
@@ -58,18 +58,26 @@ def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
     """Return the flavor that is short of quota: asked, used, nominal, available, missing."""
     for flavor in session.allowed(job):
         for charge in session.charges(job, flavor, job.replicas_min):
-            available = session.profile.ledger.available(job.tenant, charge.flavor, slice(0, 1))
-            if available < charge.amount and available != UNLIMITED:
-                return {
-                    "asked": asked(job),
-                    "flavor": charge.flavor,
-                    "asked_milli": charge.amount,
-                    "used_milli": session.profile.ledger.used(job.tenant, charge.flavor),
-                    "nominal_milli": session.nominal(job.tenant, charge.flavor),
-                    "available_milli": max(0, available),
-                    "missing_milli": charge.amount - available,
-                }
+            left = session.quota_left(job, charge.flavor, 0, 1)
+            if left < charge.amount:
+                return {"asked": asked(job), **_quota_numbers(session, job, charge, left)}
     return {"asked": asked(job)}
+
+
+def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) -> dict[str, object]:
+    """Return the standing of the tenant; what it holds above its quota only after a cut."""
+    ledger, tenant, flavor = session.profile.ledger, job.tenant, charge.flavor
+    used, most = ledger.used(tenant, flavor), session.tree.subtree_potential(tenant, flavor)
+    numbers: dict[str, object] = {
+        "flavor": flavor,
+        "asked_milli": charge.amount,
+        "used_milli": used,
+        "nominal_milli": session.nominal(tenant, flavor),
+        "available_milli": max(0, left),
+        "missing_milli": charge.amount - left,
+        "may_borrow": job.preemptible,
+    }
+    return numbers | ({"above_milli": used - most} if used > most else {})
 
 
 def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[str, object]:

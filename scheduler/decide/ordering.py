@@ -149,6 +149,7 @@ class Queue:
         self._groups = sorted(entries)
         self._entries = [entries[group] for group in self._groups]
         self._heads: list[Head] = []
+        self._turn = 0  # whose job has its turn; that group has no head meanwhile
         for g, waiting in enumerate(self._entries):
             heapq.heapify(waiting)
             self._push(g)
@@ -167,6 +168,17 @@ class Queue:
     def _fair(self, tenant: str) -> float:
         return self._fair_weight * self._shares.factor(tenant, self._flavors)
 
+    def is_next(self, job: JobSpec, parts: Mapping[str, float], usable: tuple[str, ...]) -> bool:
+        """Return whether a job would surely come up before all that have not come up yet.
+
+        A tenant's place is looked at as it was when it was noted; it has only fallen since.
+        """
+        path = self._shares.path(job.tenant, usable)
+        priority = -sum(parts.values()) - self._fair(job.tenant)
+        key = (not job.promised_s, path, priority, job.submitted_s, job.uid)
+        heads = self._heads[:1] + ([self._head(self._turn)] if self._entries[self._turn] else [])
+        return all(key < head[:5] for head in heads)
+
     def __iter__(self) -> Iterator[Ranked]:
         position = 0
         while self._heads:
@@ -177,6 +189,7 @@ class Queue:
                 continue
             heapq.heappop(self._heads)
             heapq.heappop(self._entries[g])
+            self._turn = g
             position += 1
             job, parts = self._jobs[head.uid]
             yield Ranked(job, position, {**parts, "fair_share": self._fair(job.tenant)})

@@ -1,16 +1,19 @@
-"""What would help a waiting job: the smallest changes that were tried and work.
+"""What would help a waiting job: of each kind of change the smallest that was tried and works.
 
-Each change is tried on the session at the job's own turn, without changing the session, so it is
-true of this job at this place in the queue, and stays so for a while if nothing else changes.
+Each change is tried on the session at the job's own turn, without changing the session. Amounts
+are searched by halving, as less of anything never fits worse. What is found is true of this job at
+this place in the queue, and stays so for a while if nothing else changes; whether the changed job
+would stand at this place is asked in `turns`.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from scheduler.core.reasons import Remedy, WaitReason
+from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, QuotaLine, Snapshot
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.explain import Blocked, unavailable_evidence
@@ -22,39 +25,61 @@ LEAST_TIME_LIMIT_S = 60.0
 LASTING_S = 60.0
 """What would help has to help for so long: people need time to act (Slurm's bf_resolution)."""
 
-Change: TypeAlias = tuple[Remedy, JobSpec]
+CORE_MILLI, MEMORY_STEP_MIB, SHARE_STEP_MILLI = 1000, 256, 50
+"""Amounts are advised in whole cores, in these parts of memory and of a device."""
+
+OF_OTHERS = frozenset({"ask_for_quota", "ask_admin_for_nodes", "ask_admin_for_toleration"})
+"""Changes that the user cannot make alone."""
+
+Works: TypeAlias = Callable[[JobSpec], bool]
 
 
-def for_blocked(
-    session: Session, job: JobSpec, why: Blocked, *, contested: bool
-) -> tuple[Remedy, ...]:
-    """Return the changes that would start the job at this moment of the cycle.
+@dataclass(frozen=True, slots=True)
+class _Amount:
+    """An amount of the request that may be made smaller.
+
+    Attributes:
+        code: of the remedy.
+        name: of the parameter.
+        asked: what the job asks for.
+        step: amounts are multiples of it, and the least is one step.
+        changed: the job with another amount.
+    """
+
+    code: str
+    name: str
+    asked: int
+    step: int
+    changed: Callable[[int], JobSpec]
+
+
+def for_blocked(session: Session, job: JobSpec, why: Blocked) -> tuple[Remedy, ...]:
+    """Return the changes that would start the job at this moment of the cycle, smallest first.
 
     Args:
         session: the state at the job's turn.
         job: the job.
         why: why it is blocked.
-        contested: somebody ahead would take more quota, too, so that more of it need not reach
-            this job.
     """
-    helps = list(_first_that_work(session, job, must_start=True))
+    helps = list(_smallest_changes(session, job, lambda changed: starts(session, changed)))
     helps += _shorter(session, job)
     if why.code is WaitReason.WAITING_FOR_QUOTA:
-        helps += _more_quota_now(session, job, contested=contested)
+        helps += _more_quota_now(session, job)
     if why.code is WaitReason.NODES_UNAVAILABLE:
         helps.append(Remedy("ask_admin_for_nodes", unavailable_evidence(session)))
-    return tuple(helps)
+    return tuple(sorted(helps, key=lambda remedy: _size_of(job, remedy)))
 
 
 def for_refused(session: Session, job: JobSpec, why: Refusal) -> tuple[Remedy, ...]:
     """Return the changes that would make a job possible that can never run as it is."""
     if why.code is WaitReason.EXCEEDS_MAX_QUOTA:
-        quota = _more_quota_ever(session, job)
-        return (*_first_that_work(session, job, must_start=False), *quota)
-    if why.code in {WaitReason.NO_MATCHING_FLAVOR, WaitReason.NEVER_FITS}:
-        changes = tuple(_first_that_work(session, job, must_start=False))
-        return (*changes, *_toleration(session, job))
-    return ()
+        more = _more_quota_ever(session, job)
+    elif why.code in {WaitReason.NO_MATCHING_FLAVOR, WaitReason.NEVER_FITS}:
+        more = _toleration(session, job)
+    else:
+        return ()
+    helps = _smallest_changes(session, job, lambda changed: refusal(session, changed) is None)
+    return tuple(sorted([*helps, *more], key=lambda remedy: _size_of(job, remedy)))
 
 
 def starts(session: Session, job: JobSpec) -> bool:
@@ -80,6 +105,8 @@ def _changed(job: JobSpec, code: str, params: Mapping[str, Any]) -> JobSpec:
     match code:
         case "other_flavor":
             return replace(job, flavors=(params["flavor"],))
+        case "preemptible":
+            return replace(job, preemptible=True)
         case "fewer_replicas":
             least = params["replicas"]
             return replace(job, replicas_min=least, replicas_max=least)
@@ -87,7 +114,7 @@ def _changed(job: JobSpec, code: str, params: Mapping[str, Any]) -> JobSpec:
             return replace(job, time_limit_s=params["time_limit_s"])
         case "ask_admin_for_toleration":
             return replace(job, tolerations=job.tolerations | set(params["taints"]))
-    amounts = {name: value for name, value in params.items() if name != "starts_now"}
+    amounts = {name: value for name, value in params.items() if name in _asked(job)}
     return replace(job, shape=replace(job.shape, **amounts))
 
 
@@ -112,60 +139,98 @@ def _with_quota(snapshot: Snapshot, tenant: str, missing: Mapping[str, int]) -> 
     return replace(snapshot, tenants=tuple(changed))
 
 
-def _first_that_work(session: Session, job: JobSpec, *, must_start: bool) -> Iterator[Remedy]:
-    """Give, of each kind of change, the first that works."""
-    for kind in (_other_flavor, _fewer_devices, _fewer_replicas, _less_cpu, _less_memory):
-        for remedy, changed in kind(session, job):
-            starts_now = starts(session, changed)
-            if starts_now or (not must_start and refusal(session, changed) is None):
-                yield Remedy(remedy.code, {**remedy.params, "starts_now": starts_now})
-                break
+def _size_of(job: JobSpec, remedy: Remedy) -> tuple[bool, bool, float, str]:
+    """Return how large a change is: what starts it now and is in the user's hands comes first.
+
+    Where an amount is made smaller, the part of it that is given up counts.
+    """
+    given_up = 0.0
+    for name, value in remedy.params.items():
+        asked = _asked(job).get(name)
+        if asked and isinstance(value, int | float):
+            given_up = max(given_up, 1.0 - value / asked)
+    waits = not remedy.params.get("starts_now")
+    return waits, remedy.code in OF_OTHERS, given_up, remedy.code
 
 
-def _other_flavor(session: Session, job: JobSpec) -> Iterator[Change]:
+def _asked(job: JobSpec) -> Mapping[str, float]:
+    shape = job.shape
+    return {
+        "devices": shape.devices,
+        "gpu_milli": shape.gpu_milli,
+        "gpu_memory_mib": shape.gpu_memory_mib,
+        "cpu_milli": shape.cpu_milli,
+        "memory_mib": shape.memory_mib,
+        "replicas": job.replicas_min,
+        "time_limit_s": job.time_limit_s,
+    }
+
+
+# -- changes of the request ------------------------------------------------------------------
+
+
+def _smallest_changes(session: Session, job: JobSpec, works: Works) -> Iterator[Remedy]:
+    """Give, of each kind of change, the smallest that works, and whether it starts the job now."""
+    for remedy, changed in _candidates(session, job, works):
+        yield replace(remedy, params={**remedy.params, "starts_now": starts(session, changed)})
+
+
+def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[Remedy, JobSpec]]:
     if job.shape.devices and job.flavors:
         for name in sorted(session.flavor_of.keys() - set(job.flavors)):
-            yield Remedy("other_flavor", {"flavor": name}), replace(job, flavors=(name,))
+            changed = replace(job, flavors=(name,))
+            if works(changed):
+                yield Remedy("other_flavor", {"flavor": name}), changed
+                break
+    if not job.preemptible:
+        changed = replace(job, preemptible=True)
+        if works(changed):
+            yield Remedy("preemptible"), changed
+    for amount in _amounts(job):
+        most = _most_that_works(amount, works)
+        if most:
+            yield Remedy(amount.code, {amount.name: most}), amount.changed(most)
 
 
-def _fewer_devices(session: Session, job: JobSpec) -> Iterator[Change]:
-    del session
-    for devices in _smaller(job.shape.devices):
-        shape = replace(job.shape, devices=devices)
-        yield Remedy("fewer_devices", {"devices": devices}), replace(job, shape=shape)
+def _amounts(job: JobSpec) -> Iterator[_Amount]:
+    """Give what the job could ask less of."""
+    shape = job.shape
+
+    def shaped(name: str) -> Callable[[int], JobSpec]:
+        return lambda n: replace(job, shape=replace(shape, **{name: n}))
+
+    yield _Amount("fewer_devices", "devices", shape.devices, 1, shaped("devices"))
+    if shape.devices == 1:
+        share = shaped("gpu_milli")
+        yield _Amount("smaller_share", "gpu_milli", shape.gpu_milli, SHARE_STEP_MILLI, share)
+    if shape.gpu_memory_mib and shape.gpu_milli < WHOLE_MILLI:
+        memory = shaped("gpu_memory_mib")
+        asked = shape.gpu_memory_mib
+        yield _Amount("less_gpu_memory", "gpu_memory_mib", asked, MEMORY_STEP_MIB, memory)
+    yield _Amount(
+        "fewer_replicas",
+        "replicas",
+        job.replicas_min,
+        1,
+        lambda n: replace(job, replicas_min=n, replicas_max=n),
+    )
+    yield _Amount("less_cpu", "cpu_milli", shape.cpu_milli, CORE_MILLI, shaped("cpu_milli"))
+    memory = shaped("memory_mib")
+    yield _Amount("less_memory", "memory_mib", shape.memory_mib, MEMORY_STEP_MIB, memory)
 
 
-def _fewer_replicas(session: Session, job: JobSpec) -> Iterator[Change]:
-    del session
-    for replicas in _smaller(job.replicas_min):
-        changed = replace(job, replicas_min=replicas, replicas_max=replicas)
-        yield Remedy("fewer_replicas", {"replicas": replicas}), changed
-
-
-def _less_cpu(session: Session, job: JobSpec) -> Iterator[Change]:
-    free = int(session.profile.row(0).cpu.max(initial=0))
-    for cpu_milli in _less(job.shape.cpu_milli, free, least=1000):
-        shape = replace(job.shape, cpu_milli=cpu_milli)
-        yield Remedy("less_cpu", {"cpu_milli": cpu_milli}), replace(job, shape=shape)
-
-
-def _less_memory(session: Session, job: JobSpec) -> Iterator[Change]:
-    free = int(session.profile.row(0).memory.max(initial=0))
-    for memory_mib in _less(job.shape.memory_mib, free, least=256):
-        shape = replace(job.shape, memory_mib=memory_mib)
-        yield Remedy("less_memory", {"memory_mib": memory_mib}), replace(job, shape=shape)
-
-
-def _smaller(amount: int) -> Sequence[int]:
-    """Return a handful of smaller amounts, largest first: one less, then powers of two."""
-    powers = [1 << k for k in range(min(amount, 64).bit_length()) if 1 << k < amount]
-    return sorted({*powers, *([amount - 1] if amount > 1 else [])}, reverse=True)
-
-
-def _less(asked: int, free: int, *, least: int) -> Sequence[int]:
-    """Return a handful of smaller amounts, largest first: what is free, a half, a quarter."""
-    amounts = {free, asked // 2, asked // 4}
-    return sorted((amount for amount in amounts if least <= amount < asked), reverse=True)
+def _most_that_works(amount: _Amount, works: Works) -> int:
+    """Return the largest smaller amount that works, 0 if none does."""
+    low, high = 1, max(0, amount.asked - 1) // amount.step  # in steps
+    if high < low or not works(amount.changed(amount.step)):
+        return 0
+    while low < high:
+        middle = (low + high + 1) // 2
+        if works(amount.changed(middle * amount.step)):
+            low = middle
+        else:
+            high = middle - 1
+    return low * amount.step
 
 
 def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
@@ -186,23 +251,23 @@ def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
     return [Remedy("shorter_time_limit", {"time_limit_s": limit_s, "starts_now": True})]
 
 
-def _more_quota_now(session: Session, job: JobSpec, *, contested: bool) -> list[Remedy]:
+# -- changes of others -----------------------------------------------------------------------
+
+
+def _more_quota_now(session: Session, job: JobSpec) -> list[Remedy]:
     """Return the quota that is missing for a start now, if quota is all that is missing."""
     end_s = session.now_s + job.time_limit_s + LASTING_S
     rows = session.window(end_s)
-    at = session.profile.quota_rows(0, rows)
     for flavor in session.allowed(job):
         if session.room_now(job, flavor, rows, end_s) < job.replicas_min:
             continue
         missing = {
-            charge.flavor: charge.amount - available
+            charge.flavor: charge.amount - left
             for charge in session.charges(job, flavor, job.replicas_min)
-            if (available := session.profile.ledger.available(job.tenant, charge.flavor, at))
-            < charge.amount
+            if (left := session.quota_left(job, charge.flavor, 0, rows)) < charge.amount
         }
         if all(session.tree.may_use(job.tenant, name) for name in missing):
-            params = {"missing_milli": missing, "starts_now": not contested}
-            return [Remedy("ask_for_quota", params)]
+            return [Remedy("ask_for_quota", {"missing_milli": missing, "starts_now": True})]
     return []
 
 
@@ -214,7 +279,7 @@ def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
             missing = {
                 charge.flavor: charge.amount - most
                 for charge in session.charges(job, flavor, job.replicas_min)
-                if (most := session.tree.potential(job.tenant, charge.flavor)) < charge.amount
+                if (most := session.quota_most(job, charge.flavor)) < charge.amount
             }
             wanted.append((sum(missing.values()), sorted(missing.items())))
     if not wanted:

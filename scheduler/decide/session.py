@@ -156,7 +156,21 @@ class Session:
     def quota_ever(self, job: JobSpec, flavor: int) -> int:
         """Return how many replicas the tenant's quota could ever allow."""
         charges = self.charges(job, flavor, 1)
-        return min(self.tree.potential(job.tenant, c.flavor) // c.amount for c in charges)
+        return min(self.quota_most(job, c.flavor) // c.amount for c in charges)
+
+    def quota_most(self, job: JobSpec, flavor: str) -> int:
+        """Return the most of a flavor that the tenant's quota could ever give to such a job.
+
+        What may not be evicted may not borrow, or its lender could never have it back (KAI).
+        """
+        most = self.tree.potential(job.tenant, flavor)
+        return most if job.preemptible else min(most, self.tree.owned(job.tenant, flavor))
+
+    def quota_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
+        """Return what the tenant's quota leaves to such a job in all of rows first..last-1."""
+        rows, ledger = self.profile.quota_rows(first, last), self.profile.ledger
+        left = ledger.available(job.tenant, flavor, rows)
+        return left if job.preemptible else min(left, ledger.unborrowed(job.tenant, flavor, rows))
 
     # -- now ----------------------------------------------------------------------------------
 
@@ -168,11 +182,9 @@ class Session:
 
     def quota_replicas(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
         """Return how many replicas the tenant's quota allows in rows first..last-1."""
-        rows = self.profile.quota_rows(first, last)
         most = job.replicas_max
         for charge in self.charges(job, flavor, 1):
-            left = self.profile.ledger.available(job.tenant, charge.flavor, rows)
-            most = min(most, left // charge.amount)
+            most = min(most, self.quota_left(job, charge.flavor, first, last) // charge.amount)
         return most
 
     def room_now(self, job: JobSpec, flavor: int, rows: int, end_s: float) -> int:

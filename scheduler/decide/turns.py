@@ -4,10 +4,11 @@ Both strategies run this; they differ in who gets a turn first and on which flav
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
-from scheduler.core.reasons import Pending, Remedy, WaitReason
+from scheduler.core.reasons import NEVER, Pending, Remedy, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide import explain, lasting, remedies
@@ -18,6 +19,12 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.preemption import Outlook, Preemption
 from scheduler.decide.session import Session
+
+MOST_TRIAL_COST = 200
+"""Advice is tried on a copy of the world until so many turns of other jobs were spent on it."""
+
+STEPS_A_TURN = 10
+"""To begin a trial costs a turn per so many jobs, nodes and tenants."""
 
 
 class Turns:
@@ -43,13 +50,13 @@ class Turns:
         self.candidates = [job for job in snapshot.pending if refusals[job.uid] is None]
         self.shares = _shares(self.session, self.candidates)
         self.starts: list[Start] = []
-        self._refused = [
-            self._refuse(job, why)
-            for job in snapshot.pending
-            if (why := refusals[job.uid]) is not None
-        ]
+        self._whole_queue: tuple[Queue, Scale] | None = None
+        self._doubtful: list[tuple[JobSpec, Remedy, int]] = []
+        self._refused: list[Pending] = []
+        for job in snapshot.pending:
+            if (why := refusals[job.uid]) is not None:
+                self._refused.append(self._refuse(job, why))
         self._waiting: list[Waiting] = []
-        self._quota_contested = False
         self.preemption = Preemption(self.session)
 
     def queue(self, jobs: Sequence[JobSpec] | None = None) -> Iterator[Ranked]:
@@ -59,12 +66,14 @@ class Turns:
         scale = scale_of(
             self.candidates, devices_milli=sum(capacity.values()) - cpu_milli, cpu_milli=cpu_milli
         )
-        order = self.policy.order
         ranked = [
             (job, self._parts(job, scale), self._usable(job))
             for job in (self.candidates if jobs is None else jobs)
         ]
-        return iter(Queue(ranked, self.shares, order.fair_share, sorted(capacity)))
+        fair_weight = self.policy.order.fair_share
+        queue = Queue(ranked, self.shares, fair_weight, sorted(capacity))
+        self._whole_queue = (queue, scale) if jobs is None else None
+        return iter(queue)
 
     def _parts(self, job: JobSpec, scale: Scale) -> Mapping[str, float]:
         policy = self.policy
@@ -91,7 +100,6 @@ class Turns:
         charges = self.session.charges(job, fit.flavor, fit.replicas)
         self.shares.allocate(job.tenant, charges)
         self.preemption.book(job.tenant, charges)
-        self._quota_contested |= fit.replicas < job.replicas_max
         flavor = self.session.flavor_name(fit.flavor)
         self.starts.append(Start(job.uid, replicas, flavor, score, ranked.parts))
         return True
@@ -101,13 +109,16 @@ class Turns:
         job = ranked.job
         why = explain.blocked(self.session, job)
         helped = len(self._waiting) < self.policy.remedy_depth or job.uid == self._focus
-        helps = self._remedies(job, why) if helped else ()
+        helps = remedies.for_blocked(self.session, job, why) if helped else ()
+        self._doubt(ranked, helps)
         if why.code is WaitReason.NODES_UNAVAILABLE:
             self.session.take_unavailable(job)
-        self._quota_contested |= why.code is WaitReason.WAITING_FOR_QUOTA
         outlook = Outlook(None)
         if len(self._waiting) < self.policy.backfill_depth:
             outlook = self._plan_ahead(job)
+        if helped and outlook.fit:
+            params = {"start_s": outlook.fit.start_s, "starts_now": False}
+            helps += (Remedy("later", params),)
         code = WaitReason.WAITING_FOR_PREEMPTED_JOBS if outlook.for_others else why.code
         evidence = {**why.evidence, **outlook.evidence, "ahead": ranked.position - 1}
         pending = Pending(
@@ -129,32 +140,86 @@ class Turns:
             self.session.take(job, outlook.fit)
         return outlook
 
-    def _remedies(self, job: JobSpec, why: explain.Blocked) -> tuple[Remedy, ...]:
-        contested = self._quota_contested
-        return remedies.for_blocked(self.session, job, why, contested=contested)
+    def _doubt(self, ranked: Ranked, helps: Sequence[Remedy]) -> None:
+        """Note the advice with which the job might not stand at this place in the queue."""
+        for remedy in helps:
+            if remedy.params.get("starts_now") and not self._stays(ranked.job, remedy):
+                self._doubtful.append((ranked.job, remedy, ranked.position))
+
+    def _stays(self, job: JobSpec, remedy: Remedy) -> bool:
+        """Return whether a job whose turn it is would surely have it now with a remedy, too."""
+        world, changed = remedies.apply(self.snapshot, job, remedy)
+        if self._whole_queue is None or world is not self.snapshot:
+            return False
+        queue, scale = self._whole_queue
+        return queue.is_next(changed, self._parts(changed, scale), self._usable(changed))
 
     def _refuse(self, job: JobSpec, why: Refusal) -> Pending:
-        helps = remedies.for_refused(self.session, job, why)
+        helped = len(self._refused) < self.policy.remedy_depth or job.uid == self._focus
+        helps = remedies.for_refused(self.session, job, why) if helped else ()
+        waiting = len(self.candidates)
+        self._doubtful += [(job, r, waiting) for r in helps if r.params.get("starts_now")]
         return Pending(job.uid, why.code, why.evidence, helps)
+
+    def _tried(self) -> Mapping[tuple[str, str], bool | None]:
+        """Return (uid, code of doubtful advice) -> whether the job starts; None = was not tried."""
+        size = len(self.snapshot.pending) + self.session.layout.nodes + len(self.snapshot.tenants)
+        left, tried = MOST_TRIAL_COST, dict[tuple[str, str], bool | None]()
+        for job, remedy, position in self._doubtful:
+            left -= position + size // STEPS_A_TURN + 1
+            affordable = left >= 0 or job.uid == self._focus
+            tried[job.uid, remedy.code] = self._starts_with(job, remedy) if affordable else None
+        return tried
+
+    def _starts_with(self, job: JobSpec, remedy: Remedy) -> bool:
+        """Return whether a job would start in this cycle with a remedy applied."""
+        world, changed = remedies.apply(self.snapshot, job, remedy)
+        others = (other for other in world.pending if other.uid != job.uid)
+        policy = replace(self.policy, remedy_depth=0, expects_starts=False)
+        world = replace(world, pending=(*others, changed))
+        again = Turns(world, policy, now_s=self.now_s)
+        for ranked in again.queue():
+            started = again.turn(ranked)
+            if ranked.job.uid == job.uid:
+                return started
+        return False
 
     def plan(self, report: SolverReport) -> Plan:
         """Return the plan of what was decided."""
-        timed = tuple(one.pending for one in self._waiting)
+        tried = self._tried()
+        waiting = [one._replace(pending=_sure(one.pending, tried)) for one in self._waiting]
+        refused = [_sure(pending, tried) for pending in self._refused]
+        timed = tuple(one.pending for one in waiting)
         lasts_until_s = 0.0
         if self.policy.expects_starts:
-            timed = with_expected_starts(self.session, self._waiting)
+            timed = with_expected_starts(self.session, waiting)
             lasts_until_s = 0.0 if self.starts else lasting.lasts_until_s(self.session, timed)
         return Plan(
             cluster=self.snapshot.cluster,
             now_s=self.now_s,
             starts=tuple(self.starts),
-            pending=(*timed, *sorted(self._refused, key=lambda pending: pending.uid)),
+            pending=(*timed, *sorted(refused, key=lambda pending: pending.uid)),
             fair_shares=self.shares.rows(),
             solver=report,
             preempts=tuple(self.preemption.preempts),
             resizes=tuple(self.preemption.resizes),
             lasts_until_s=lasts_until_s,
         )
+
+
+def _sure(pending: Pending, tried: Mapping[tuple[str, str], bool | None]) -> Pending:
+    """Return the answer without advice that failed, and without promises that were not tried.
+
+    What makes a job possible that can never run, or is in others' hands, helps all the same.
+    """
+    helps = []
+    for remedy in pending.remedies:
+        works = tried.get((pending.uid, remedy.code), True)
+        if works:
+            helps.append(remedy)
+        elif works is None or pending.code in NEVER or remedy.code in remedies.OF_OTHERS:
+            helps.append(replace(remedy, params={**remedy.params, "starts_now": False}))
+    return replace(pending, remedies=tuple(helps))
 
 
 def capacity_milli(session: Session) -> dict[str, int]:

@@ -7,7 +7,7 @@ import pytest
 
 from portal import reasons
 from scheduler.core.reasons import WaitReason
-from scheduler.decide import remedies
+from scheduler.decide import remedies, turns
 from scheduler.execute import base
 
 SHAPE = {"replicas": 2, "cpu_milli": 1500, "memory_mib": 16384, "devices": 4, "gpu_milli": 1000}
@@ -22,8 +22,9 @@ def test_every_reason_of_the_engine_has_a_sentence() -> None:
 
 
 def test_every_remedy_of_the_engine_has_a_sentence() -> None:
-    used = set(re.findall(r'Remedy\(\s*"(\w+)"', getsource(remedies)))
-    assert len(used) >= 9
+    source = getsource(remedies) + getsource(turns)
+    used = set(re.findall(r'(?:Remedy|_Amount)\(\s*"(\w+)"', source))
+    assert len(used) >= 13
     assert used <= set(reasons.REMEDIES)
 
 
@@ -49,6 +50,30 @@ def test_nothing_waits_where_nothing_is_stored() -> None:
 
 
 CASES = {
+    "never fits the memory of a device": (
+        "never_fits",
+        {
+            "asked": {**SHAPE, "gpu_memory_mib": 81_920},
+            "largest_node": {"gpu_memory_mib": 40_960},
+        },
+        "It asks for 80 GiB of device memory; the largest device has 40 GiB.",
+    ),
+    "what may not be evicted may not borrow": (
+        "exceeds_max_quota",
+        {"flavor": "cpu", "asked_milli": 8000, "most_milli": 4000, "may_borrow": False},
+        (
+            "It asks for 8 cores; the tenant owns 4 cores, and a job that may not be evicted "
+            "may not borrow."
+        ),
+    ),
+    "above the quota after a cut": (
+        "waiting_for_quota",
+        {"flavor": "cpu", "above_milli": 2000},
+        (
+            "The tenant holds 2 cores more than its quota allows since that was cut; it starts "
+            "when jobs of the tenant end."
+        ),
+    ),
     "never fits a node": (
         "never_fits",
         {

@@ -66,7 +66,7 @@ def trees(draw: st.DrawFn) -> list[TenantNode]:
 def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
     devices = draw(st.sampled_from([0, 0, 1, 1, 1, 2, 4]))
     replicas = draw(st.integers(1, 3))
-    return job(
+    spec = job(
         uid,
         tenant=draw(st.sampled_from(TENANTS)),
         devices=devices,
@@ -83,6 +83,7 @@ def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
         tolerations=draw(st.sampled_from([(), ("gpu",)])),
         hold=draw(st.sampled_from([""] * 8 + ["on_hold", "awaiting_approval"])),
     )
+    return replace(spec, preemptible=draw(st.integers(0, 3)) > 0)
 
 
 @st.composite

@@ -170,7 +170,10 @@ def test_more_memory_than_a_device_has_never_fits() -> None:
 def test_a_full_cluster_is_a_matter_of_capacity() -> None:
     pending = answer(world(four(), [job("a", devices=2)], running=held(0, 1, 2)))
     assert pending.code is WaitReason.WAITING_FOR_CAPACITY
-    assert helps(pending) == {"fewer_devices": {"devices": 1, "starts_now": True}}
+    assert helps(pending) == {
+        "fewer_devices": {"devices": 1, "starts_now": True},
+        "later": {"start_s": NOW_S + 600, "starts_now": False},
+    }
     assert pending.position == 1
     assert set(pending.priority_parts) == {"priority_class", "age", "size", "qos", "fair_share"}
 
@@ -189,16 +192,123 @@ def test_an_estimate_queues_behind_those_who_wait() -> None:
     assert isinstance(alone, Start)
 
 
-def test_an_estimate_drops_a_remedy_that_fails_in_the_whole_queue() -> None:
+def test_advice_that_fails_in_the_whole_queue_is_not_given() -> None:
     """With 3 devices `new` stands first by size; with 2 it stands behind the older `other`."""
     other = job("other", devices=2, submitted_s=NOW_S - 1)
     new = job("new", devices=3)
     snapshot = world(four(), [other], running=held(0, 1))
     cycle = answer(replace(snapshot, pending=(other, new)), "new")
-    assert helps(cycle)["fewer_devices"] == {"devices": 2, "starts_now": True}
+    assert "fewer_devices" not in helps(cycle)
     said = asked(snapshot, new)
     assert isinstance(said, Pending)
     assert "fewer_devices" not in helps(said)
+
+
+# -- what would help: the smallest change, and true when tried ---------------------------------
+
+
+def test_the_least_is_given_up_that_has_to_be() -> None:
+    """5 of 16 devices are free: 12 asked for, 5 advised, not the next power of two."""
+    fleet = FleetBuilder().node("n1", devices=16)
+    pending = answer(world(fleet, [job("a", devices=12)], running=held(*range(11))))
+    assert helps(pending)["fewer_devices"] == {"devices": 5, "starts_now": True}
+
+
+def test_cpu_and_memory_are_given_up_in_cores_and_quarters_of_a_gibibyte() -> None:
+    """4 cores are busy: 60 of 64 are left. 1,000 MiB are held: 511,000 left, 1,996 x 256."""
+    busy = (running(job("old", cpu=4), 0),)
+    fleet = FleetBuilder().node("n1")
+    much_cpu = answer(world(fleet, [job("a", cpu=63)], running=busy))
+    assert helps(much_cpu)["less_cpu"] == {"cpu_milli": 60_000, "starts_now": True}
+    much_memory = answer(world(fleet, [job("a", memory_mib=511_500)], running=busy))
+    assert helps(much_memory)["less_memory"] == {"memory_mib": 510_976, "starts_now": True}
+
+
+def test_a_gang_is_told_how_many_replicas_would_start() -> None:
+    snapshot = world(four(), [job("a", devices=1, replicas=4)], running=held(0))
+    assert helps(answer(snapshot))["fewer_replicas"] == {"replicas": 3, "starts_now": True}
+
+
+def test_a_share_that_is_too_large_is_told_the_largest_that_is_free() -> None:
+    half = running(job("o", devices=1, milli=300), 0, (0,), gpu_memory_mib=24_000)
+    snapshot = world(
+        FleetBuilder().node("n1", devices=1), [job("a", devices=1, milli=900)], running=(half,)
+    )
+    assert helps(answer(snapshot))["smaller_share"] == {"gpu_milli": 700, "starts_now": True}
+
+
+def test_too_much_memory_of_a_shared_device_is_told_what_is_left() -> None:
+    """50,000 of 80,000 MiB are held; 117 x 256 = 29,952 of the 30,000 left."""
+    half = running(job("o", devices=1, milli=500), 0, (0,), gpu_memory_mib=50_000)
+    wants = job("a", devices=1, milli=500, gpu_memory_mib=40_000)
+    pending = answer(world(FleetBuilder().node("n1", devices=1), [wants], running=(half,)))
+    assert helps(pending)["less_gpu_memory"] == {"gpu_memory_mib": 29_952, "starts_now": True}
+
+
+def test_more_memory_than_any_device_has_is_told_the_most_there_is() -> None:
+    """312 x 256 = 79,872 of 80,000 MiB."""
+    wants = job("a", devices=1, milli=500, gpu_memory_mib=80_001)
+    pending = answer(world(four(), [wants]))
+    assert pending.code is WaitReason.NEVER_FITS
+    assert helps(pending)["less_gpu_memory"] == {"gpu_memory_mib": 79_872, "starts_now": True}
+
+
+LENDING = (
+    tenant("all", a100=0),
+    tenant("t", under="all", a100=1),
+    tenant("u", under="all", a100=3),
+)
+
+
+def test_what_may_not_be_evicted_may_not_borrow_and_is_told_so() -> None:
+    """t owns 1 and asks for 2: it could borrow 1 of u's 3, but u could never have it back."""
+    firm = replace(job("a", devices=2), preemptible=False)
+    pending = answer(world(four(), [firm], tenants=LENDING))
+    assert pending.code is WaitReason.EXCEEDS_MAX_QUOTA
+    assert pending.evidence["may_borrow"] is False
+    assert helps(pending)["preemptible"] == {"starts_now": True}
+    later = replace(job("a", devices=1), preemptible=False)
+    waits = answer(world(four(), [later], running=held(0), tenants=LENDING))
+    assert waits.code is WaitReason.WAITING_FOR_QUOTA
+    assert helps(waits)["preemptible"] == {"starts_now": True}
+
+
+def test_what_is_held_after_a_cut_is_said_to_be_above_the_quota() -> None:
+    """t owns 1 of the 2 that the tree has left and holds 3: 1 more than it could ever hold."""
+    cut = (
+        tenant("all", a100=0),
+        tenant("t", under="all", a100=1),
+        tenant("u", under="all", a100=1),
+    )
+    pending = answer(world(four(), [job("a", devices=1)], running=held(0, 1, 2), tenants=cut))
+    assert pending.code is WaitReason.WAITING_FOR_QUOTA
+    assert pending.evidence["above_milli"] == 1000
+    assert pending.evidence["available_milli"] == 0
+
+
+def test_to_do_nothing_helps_at_the_planned_start() -> None:
+    snapshot = world(four(), [job("a", devices=2)], running=held(0, 1, 2))
+    start_s = helps(answer(snapshot))["later"]["start_s"]
+    assert start_s == NOW_S + 600
+    then = world(four(), [job("a", devices=2)], now_s=NOW_S + 600)
+    assert decide(then, RULES, now_s=NOW_S + 600, budget_s=1).starts
+
+
+def test_what_a_user_can_do_alone_and_what_costs_least_comes_first() -> None:
+    """One device of 4 is left and quota for one: 1 of 2 devices, or more quota."""
+    snapshot = world(four(), [job("a", devices=2)], running=held(0), tenants=[tenant("t", a100=2)])
+    assert [remedy.code for remedy in answer(snapshot).remedies][:2] == [
+        "fewer_devices",
+        "ask_for_quota",
+    ]
+
+
+def test_advice_in_a_queue_too_long_to_try_it_in_promises_nothing() -> None:
+    """With 2 devices, not 3, `a` would stand behind 3,000 that wait ten hours longer."""
+    others = [job(f"o{i:04d}", devices=1, submitted_s=NOW_S - 36_000) for i in range(3000)]
+    snapshot = world(four(), [*others, job("a", devices=3)], running=held(0, 1))
+    remedy = helps(answer(snapshot))["fewer_devices"]
+    assert remedy == {"devices": 2, "starts_now": False}
 
 
 def test_the_parts_of_the_objective_are_as_worked_out() -> None:

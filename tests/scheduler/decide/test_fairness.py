@@ -253,7 +253,8 @@ def test_weight_zero_borrows_after_everybody_else_and_by_its_bare_share() -> Non
     shares = dominant(y=1000)
     below_firm, below_left = shares.path("y", ["gpu"])
     assert below_firm == (0, 0.0)
-    assert below_left == (2, pytest.approx(1000 * 1 / 14))
+    assert below_left.rank == 2
+    assert below_left.share == pytest.approx(1000 * 1 / 14)
     assert shares.share("y") == math.inf
 
 

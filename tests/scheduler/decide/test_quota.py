@@ -5,6 +5,7 @@ all      nominal 2                          SubtreeQuota 2 + 6 + 4 = 12
 +- right nominal 4, borrows at most 3       localQuota 0
 """
 
+import numpy as np
 import pytest
 
 from scheduler.core.snapshot import QuotaLine, TenantNode
@@ -74,9 +75,9 @@ def test_usage_above_the_local_part_moves_up() -> None:
 
 def test_a_window_offers_what_its_tightest_row_offers() -> None:
     ledger = QuotaLedger(TREE, rows=3)
-    ledger.add("right", Charge("gpu", 5), [1])
-    assert ledger.available("right", "gpu", [0, 2]) == 7
-    assert ledger.available("right", "gpu", [0, 1]) == 2
+    ledger.add("right", Charge("gpu", 5), np.array([1]))
+    assert ledger.available("right", "gpu", np.array([0, 2])) == 7
+    assert ledger.available("right", "gpu", np.array([0, 1])) == 2
 
 
 def test_giving_back_undoes_taking_across_the_local_boundary() -> None:
