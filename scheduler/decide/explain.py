@@ -42,7 +42,7 @@ def _capacity(session: Session, job: JobSpec, flavors: list[int]) -> Blocked:
     key = (session.kind(job), tuple(flavors))
     known = session.explained.get(key)
     if known and known[0] == session.profile.version:
-        return Blocked(*known[1])
+        return Blocked(known[1][0], dict(known[1][1]))
     evidence = free_evidence(session, job, flavors)
     if _fits_on_unavailable(session, job, flavors):
         found = Blocked(WaitReason.NODES_UNAVAILABLE, evidence | unavailable_evidence(session))

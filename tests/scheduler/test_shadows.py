@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from django.core.cache import cache
 
-from scheduler import shadows, tasks
+from scheduler import loop, shadows, tasks
 from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.models import Job, SchedulingPolicy, ShadowPlan
 from scheduler.selectors.strategies import shadow_list
@@ -108,7 +108,7 @@ def test_the_task_runs_the_shadow_after_the_cycle(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.submit(devices=1)
-    ports = tasks.loop.Ports(executor=world.executor, node_lost_after_s=60.0)
+    ports = loop.Ports(executor=world.executor, node_lost_after_s=60.0)
     monkeypatch.setattr(tasks, "_ports", lambda _: ports)
     tasks.run_cycle("c")
     assert Job.objects.get().state == "starting"

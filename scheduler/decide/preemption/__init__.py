@@ -22,11 +22,12 @@ from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.holdings import without
+from scheduler.decide.kinds import Kind
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import Losers, losers_of
 from scheduler.decide.preemption.search import Cut, Room, cheapest_room
 from scheduler.decide.quota import UNLIMITED, Charge
-from scheduler.decide.session import Fit, Kind, Session, allows_any
+from scheduler.decide.session import Fit, Session, allows_any
 
 __all__ = ["Outlook", "Preemption", "asks_from_s"]
 
