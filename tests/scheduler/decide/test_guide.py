@@ -69,7 +69,11 @@ def test_each_waiting_job_is_told_why_and_when() -> None:
     assert s_train.code is WaitReason.WAITING_FOR_PREEMPTED_JOBS
     assert s_train.expected_start_p50_s == NOW_S + 30
     assert (s_train.evidence["available_milli"], s_train.evidence["missing_milli"]) == (2000, 2000)
-    assert [(r.code, r.params["devices"]) for r in s_train.remedies] == [("fewer_devices", 2)]
+    assert [(r.code, r.params["starts_now"]) for r in s_train.remedies] == [
+        ("fewer_devices", True),
+        ("later", False),
+    ]
+    assert s_train.remedies[0].params["devices"] == 2
     assert v_eval.code is WaitReason.RESERVED
     assert v_eval.expected_start_p50_s == NOW_S + 30 + 3600
 
