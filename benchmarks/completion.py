@@ -24,7 +24,6 @@ import numpy as np
 
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy
-from scheduler.core.snapshot import FlavorSpec, Snapshot, TenantNode
 from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob
@@ -32,18 +31,17 @@ from scheduler.simulate.metrics import totals
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.result import Result
 from scheduler.simulate.run import simulate
-from scheduler.simulate.traces.fleet import NodeRow, empty_fleet
-from scheduler.simulate.traces.gavel import read_jobs, read_throughputs, sim_jobs
+from scheduler.simulate.traces.gavel import (
+    CLUSTER,
+    paper_cluster,
+    read_jobs,
+    read_throughputs,
+    sim_jobs,
+)
 
-CLUSTER = {"v100": 36, "p100": 36, "k80": 36}
-"""Devices of each flavor, fastest first."""
-
-PER_NODE = 4
 LIMIT_FRAC = 1.5
 AT_EVENTS = Pace(least_s=1.0, wake_s=3600.0, grace_s=0.0)
 IN_ROUNDS = Pace(least_s=0.0, wake_s=ROUND_S / 6, grace_s=0.0, idle_too=True)
-CU = {"v100": 125.0, "p100": 19.0, "k80": 6.0}
-"""Dense FP16 TFLOPS of a device."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -130,18 +128,6 @@ def figures(result: Result) -> dict[str, Any]:
         "evictions": sum(job.evictions for job in result.jobs),
         "allocated_pct": round(100 * seen.allocated_device_s / seen.capacity_device_s, 2),
     }
-
-
-def paper_cluster() -> Snapshot:
-    """Return the empty cluster of the paper, one tenant, no quota."""
-    rows = [
-        NodeRow(f"{name}-{k:02d}", 64_000, 262_144, (name,) * PER_NODE)
-        for name, count in CLUSTER.items()
-        for k in range(count // PER_NODE)
-    ]
-    flavors = [FlavorSpec(name, CU[name], 16_384, None) for name in CLUSTER]
-    tenants = (TenantNode("all", None, 1.0, {}),)
-    return Snapshot("gavel", 0.0, empty_fleet(rows, flavors), (), (), tenants)
 
 
 if __name__ == "__main__":

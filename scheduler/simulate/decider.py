@@ -1,12 +1,14 @@
 """Who decides in a simulation."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
+from scheduler.decide.lasting import Decided
 
 Decider: TypeAlias = Callable[[Snapshot, float], Plan]
 """(snapshot, now_s) -> plan; same input, same plan."""
@@ -17,6 +19,20 @@ Watch: TypeAlias = Callable[[Snapshot, Plan], None]
 
 def by_policy(policy: Policy) -> Decider:
     """Return the decider that production uses, under a policy; deterministic for `rules`."""
-    return lambda snapshot, now_s: cycle.decide(
-        snapshot, policy, now_s=now_s, budget_s=policy.budget_s
-    )
+    return _Product(policy).decide
+
+
+@dataclass(slots=True)
+class _Product:
+    """Decides as the loop does: where only time has moved, the last plan is carried over."""
+
+    policy: Policy
+    last: Decided | None = None
+
+    def decide(self, snapshot: Snapshot, now_s: float) -> Plan:
+        """Return the plan of one cycle."""
+        plan = cycle.decide(
+            snapshot, self.policy, now_s=now_s, budget_s=self.policy.budget_s, last=self.last
+        )
+        self.last = Decided(snapshot, self.policy, plan)
+        return plan

@@ -128,14 +128,41 @@ def tenant_shares(result: Result, step_s: float) -> tuple[FloatArray, tuple[str,
         (steps,) begin of each step, epoch seconds; the tenants, ascending; (steps, tenants) mean
         number of devices held in the step.
     """
+    at_s, tenants, held, _ = demand_shares(result, step_s)
+    return at_s, tenants, held
+
+
+def demand_shares(
+    result: Result, step_s: float
+) -> tuple[FloatArray, tuple[str, ...], FloatArray, FloatArray]:
+    """Return what `tenant_shares` does, and what each tenant held or waited for, likewise.
+
+    A job that never started counts with no devices: what it asked for is not in the result.
+    """
     tenants = tuple(sorted({job.tenant for job in result.jobs}))
-    count = max(1, math.ceil((result.end_s - result.begin_s) / step_s))
+    count = max(1, math.ceil((result.end_s - result.begin_s) / step_s - 1e-9))
     edges = result.begin_s + step_s * np.arange(count + 1, dtype=np.float64)
-    means = np.zeros((count, len(tenants)))
+    held, asked = np.zeros((count, len(tenants))), np.zeros((count, len(tenants)))
+    waits = _waits(result)
     for column, tenant in enumerate(tenants):
-        held = held_devices(span for span in result.spans if span.tenant == tenant)
-        means[:, column] = np.diff(_integrals(held, edges)) / step_s
-    return edges[:-1], tenants, means
+        spans = [span for span in result.spans if span.tenant == tenant]
+        queued = [span for span in waits if span.tenant == tenant]
+        held[:, column] = np.diff(_integrals(held_devices(spans), edges)) / step_s
+        both = held_devices([*spans, *queued])
+        asked[:, column] = np.diff(_integrals(both, edges)) / step_s
+    return edges[:-1], tenants, held, asked
+
+
+def _waits(result: Result) -> list[Span]:
+    """Return the times in which jobs waited as if they were spans, with what they then held."""
+    since = {job.uid: job.submitted_s for job in result.jobs}
+    waits = []
+    for span in sorted(result.spans, key=lambda span: (span.start_s, span.uid)):
+        begin_s = since[span.uid]
+        if begin_s < span.start_s:
+            waits.append(span._replace(start_s=begin_s, end_s=span.start_s))
+        since[span.uid] = span.end_s
+    return waits
 
 
 def _integrals(steps: Steps, edges: FloatArray) -> FloatArray:

@@ -43,6 +43,7 @@ class Stage:
         self._ratios = RuntimeRatios(world.runtime_ratios)
         self._running: dict[str, Attempt] = {}
         self._shown: dict[str, RunningJob] = {}  # of each attempt, what decisions see
+        self._frozen: tuple[RunningJob, ...] | None = ()
         self._spans: list[Span] = []
         self._capacity = [Capacity(world.now_s, self._holdings.capacity())]
         self._tokens = 0
@@ -53,12 +54,14 @@ class Stage:
 
     def freeze(self, now_s: float) -> Snapshot:
         """Return what a decision may look at."""
+        if self._frozen is None:
+            self._frozen = tuple(self._shown.values())
         return replace(
             self._world,
             now_s=now_s,
             fleet=self._holdings.freeze(),
             pending=self.waiting.freeze(),
-            running=tuple(self._shown.values()),
+            running=self._frozen,
             usage_decayed=self._usage.now(now_s),
             runtime_ratios=self._ratios.now(),
         )
@@ -146,6 +149,7 @@ class Stage:
         """Free what an attempt holds, and book it as the portal's ledger does."""
         spec, span = attempt.running.spec, attempt.span(now_s, final=final)
         del self._running[spec.uid], self._shown[spec.uid]
+        self._frozen = None
         self.elastic -= _is_elastic(attempt.job.spec)
         self._holdings.give_back(spec.shape, attempt.running.replicas)
         self._spans.append(span)
@@ -217,6 +221,7 @@ class Stage:
 
     def _show(self, attempt: Attempt) -> None:
         self._shown[attempt.running.spec.uid] = attempt.running
+        self._frozen = None
 
     def _plan(self, attempt: Attempt, now_s: float) -> None:
         """Note what will happen to an attempt that begins."""

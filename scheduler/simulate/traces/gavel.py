@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, NoReturn
 
 from scheduler.core.resources import ReplicaShape
-from scheduler.core.snapshot import JobSpec
+from scheduler.core.snapshot import FlavorSpec, JobSpec, Snapshot, TenantNode
 from scheduler.simulate.errors import TraceError
 from scheduler.simulate.jobs import SimJob
 from scheduler.simulate.traces.cells import Cell
+from scheduler.simulate.traces.fleet import NodeRow, empty_fleet
 
 COLUMNS = (
     "job_type",
@@ -44,8 +45,16 @@ FEWER_COLUMNS = (
 )
 """Of the traces that were made of a cluster's log (msr)."""
 
+CLUSTER = {"v100": 36, "p100": 36, "k80": 36}
+"""Devices of each flavor in the paper's simulated cluster, fastest first (section 7.1)."""
+
+PER_NODE = 4
+CU = {"v100": 125.0, "p100": 19.0, "k80": 6.0}
+"""Dense FP16 TFLOPS of a device, by its maker."""
+
 _KEY = re.compile(r"\('(.{1,200})', ([0-9]{1,4})\)")
 ALONE = "null"
+TENANT = "all"
 
 
 class Kind(NamedTuple):
@@ -173,6 +182,18 @@ def _pair(file: str, where: str, value: object) -> tuple[float, float]:
     return first, second
 
 
+def paper_cluster() -> Snapshot:
+    """Return the empty cluster of the paper, one tenant, no quota."""
+    rows = [
+        NodeRow(f"{name}-{k:02d}", 64_000, 262_144, (name,) * PER_NODE)
+        for name, count in CLUSTER.items()
+        for k in range(count // PER_NODE)
+    ]
+    flavors = [FlavorSpec(name, CU[name], 16_384, None) for name in CLUSTER]
+    tenants = (TenantNode(TENANT, None, 1.0, {}),)
+    return Snapshot("gavel", 0.0, empty_fleet(rows, flavors), (), (), tenants)
+
+
 def sim_jobs(
     jobs: Sequence[GavelJob],
     throughputs: Throughputs,
@@ -209,7 +230,7 @@ def _sim_job(
     count = job.kind.scale_factor
     spec = JobSpec(
         uid=f"job-{number:06d}",
-        tenant="all",
+        tenant=TENANT,
         kind="training",
         shape=ReplicaShape(cpu_milli=1000, memory_mib=1024, devices=1),
         replicas_min=count,

@@ -1,0 +1,82 @@
+"""`manage.py simulate [TRACE]`: a trace, or an invented site, under several policies."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from scheduler.core.policy import Policy
+from scheduler.management.comparison import Outputs, add_options, changed, compare, told
+from scheduler.simulate.synthetic import Site, synthetic
+from scheduler.simulate.traces import gavel, openb
+from scheduler.simulate.traces.exported import Trace, read_trace
+
+LIMIT_FRAC = 1.5
+"""Public traces have no time limits: so many times the run time."""
+
+
+class Command(BaseCommand):
+    """Reads or invents jobs, plays them, and compares; it needs no database."""
+
+    help = "Plays a trace, or an invented site, under one or more policies and compares them."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("trace", nargs="?", type=Path, help="a file; without one, invented")
+        parser.add_argument("--format", choices=["kilter", "openb", "gavel"], default="kilter")
+        parser.add_argument("--nodes-file", type=Path, help="openb: the list of nodes")
+        parser.add_argument("--throughputs", type=Path, help="gavel: the measured throughputs")
+        parser.add_argument("--nodes", type=int, default=4, help="invented: of eight devices each")
+        parser.add_argument("--tenants", type=int, default=4, help="invented: teams")
+        parser.add_argument("--days", type=float, default=7.0, help="invented: of arrivals")
+        parser.add_argument("--load", type=float, default=1.0, help="invented: asked of the time")
+        parser.add_argument("--seed", type=int, default=0, help="invented: of chance")
+        add_options(parser)
+
+    def handle(self, *_args: object, **options: Any) -> None:
+        """Play it and write the figures."""
+        outputs = Outputs(options["json"], options["csv"], self.stdout, self.stderr)
+        with told():
+            trace, left_out = _trace(options)
+            policy = changed(Policy(strategy="rules"), options["set"])
+            about = {
+                "trace": str(options["trace"] or "synthetic"),
+                "jobs": len(trace.jobs),
+                "left_out": left_out,
+            }
+            compare(trace, options["policy"].split(","), policy, outputs=outputs, about=about)
+
+
+def _trace(options: dict[str, Any]) -> tuple[Trace, int]:
+    """Return what is to be played, and how many jobs of the file cannot be."""
+    path: Path | None = options["trace"]
+    if path is None:
+        site = Site(options["nodes"], options["tenants"], options["days"], options["load"])
+        return synthetic(site, np.random.default_rng(options["seed"])), 0
+    if options["format"] == "openb":
+        nodes = _needed(options, "nodes_file", "--nodes-file")
+        with path.open(encoding="utf-8", newline="") as lines:
+            pods = openb.read_pods(lines, str(path))
+        with nodes.open(encoding="utf-8", newline="") as lines:
+            world = openb.sim_world(openb.read_nodes(lines, str(nodes)))
+        return Trace(world, tuple(openb.sim_jobs(pods, limit_frac=LIMIT_FRAC))), 0
+    if options["format"] == "gavel":
+        measured = _needed(options, "throughputs", "--throughputs")
+        rates = gavel.read_throughputs(measured.read_text(encoding="utf-8"), str(measured))
+        with path.open(encoding="utf-8") as lines:
+            read = gavel.read_jobs(lines, str(path))
+        world = gavel.paper_cluster()
+        jobs, left_out = gavel.sim_jobs(
+            read, rates, list(gavel.CLUSTER), begin_s=world.now_s, limit_frac=LIMIT_FRAC
+        )
+        return Trace(world, tuple(jobs)), left_out
+    with path.open(encoding="utf-8") as lines:
+        return read_trace(lines, str(path)), 0
+
+
+def _needed(options: dict[str, Any], name: str, option: str) -> Path:
+    path: Path | None = options[name]
+    if path is None:
+        raise CommandError(f"the format {options['format']} needs {option} too")
+    return path

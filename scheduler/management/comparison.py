@@ -1,0 +1,203 @@
+"""Plays one trace under several policies, with progress, and writes what came out."""
+
+import csv
+import json
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from django.core.management.base import CommandError, CommandParser
+
+from scheduler.core.errors import EngineError
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import Snapshot
+from scheduler.simulate.pace import Pace
+from scheduler.simulate.policies import NAMES, decider_of, policy_with
+from scheduler.simulate.report import JOB_COLUMNS, figures, job_rows
+from scheduler.simulate.result import Result
+from scheduler.simulate.run import simulate
+from scheduler.simulate.traces.exported import Trace
+
+PROGRESS_S = 2.0
+SIMULATED = "Figures of a simulation: what might have been, not what was."
+
+
+class Stream(Protocol):
+    """Takes text, as a file and a command's output do."""
+
+    def write(self, text: str, /) -> object: ...
+
+    def flush(self) -> object: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Where answers go: paths ("-" = standard output, "" = nowhere) and streams."""
+
+    json_path: str
+    csv_path: str
+    stdout: Stream
+    stderr: Stream
+
+
+def add_options(parser: CommandParser) -> None:
+    """Add what both commands understand."""
+    parser.add_argument(
+        "--policy",
+        default="present",
+        help=f"whom to let decide, by comma: {', '.join(NAMES)}",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change the policy, as order.fair_share=0 or placement=spread; may be repeated",
+    )
+    parser.add_argument("--json", default="", metavar="PATH", help="write all figures; - = here")
+    parser.add_argument("--csv", default="", metavar="PATH", help="write one row per job; - = here")
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Say what the engine refuses, and what the disk does, in one sentence."""
+    try:
+        yield
+    except (EngineError, OSError, UnicodeDecodeError) as wrong:
+        raise CommandError(str(wrong)) from wrong
+    except KeyboardInterrupt as stopped:
+        raise CommandError("stopped before the end: nothing was written") from stopped
+
+
+def changed(policy: Policy, settings: Sequence[str]) -> Policy:
+    """Return the policy with NAME=VALUE settings."""
+    wrong = next((one for one in settings if "=" not in one), None)
+    if wrong is not None:
+        raise CommandError(f"--set {wrong!r} is not NAME=VALUE")
+    return policy_with(policy, dict(one.split("=", 1) for one in settings))
+
+
+def compare(
+    trace: Trace,
+    names: Sequence[str],
+    policy: Policy,
+    *,
+    outputs: Outputs,
+    about: Mapping[str, Any],
+    before: Mapping[str, Result] | None = None,
+    begun: Collection[str] = (),
+) -> None:
+    """Play a trace under each policy and write the figures.
+
+    Args:
+        trace: world and jobs.
+        names: of policies, as in `policies.NAMES`.
+        policy: that `present` and the strategies follow.
+        outputs: where to.
+        about: what to say of it at the top.
+        before: name -> what was recorded, to stand beside.
+        begun: uids of jobs that ran already at the begin.
+    """
+    deciders = {name: decider_of(name, policy) for name in dict.fromkeys(names)}
+    law = policy.preemption
+    pace = Pace(grace_s=law.grace_s, keep_size_s=law.grace_s + law.min_runtime_s)
+    results = dict(before or {})
+    runs = [_told(name, False, result, trace, begun) for name, result in results.items()]
+    for name, decider in deciders.items():
+        began_s = time.monotonic()
+        watch = _Progress(name, trace, outputs.stderr)
+        results[name] = simulate(trace.world, trace.jobs, decider, pace=pace, watch=watch)
+        run = _told(name, True, results[name], trace, begun)
+        runs.append(run | {"wall_s": round(time.monotonic() - began_s, 2)})
+    _write(dict(about) | {"note": SIMULATED, "runs": runs}, results, outputs)
+
+
+def _told(
+    name: str, simulated: bool, result: Result, trace: Trace, begun: Collection[str]
+) -> dict[str, Any]:
+    run = {"policy": name, "simulated": simulated}
+    return run | figures(result, trace.world.tenants, begun=begun)
+
+
+class _Progress:
+    """Says how far a simulation is, now and then."""
+
+    def __init__(self, name: str, trace: Trace, stream: Stream) -> None:
+        self._name, self._stream = name, stream
+        self._begin_s = trace.world.now_s
+        last_s = max((job.spec.submitted_s for job in trace.jobs), default=self._begin_s)
+        self._span_s = max(last_s - self._begin_s, 1.0)
+        self._next_s = time.monotonic() + PROGRESS_S
+
+    def __call__(self, snapshot: Snapshot, plan: Plan) -> None:
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + PROGRESS_S
+        passed_s = snapshot.now_s - self._begin_s
+        self._stream.write(
+            f"{self._name}: {min(100, round(100 * passed_s / self._span_s))} % of the arrivals, "
+            f"day {passed_s / 86400:.1f}, {len(snapshot.running)} run, "
+            f"{len(snapshot.pending) - len(plan.starts)} wait\n"
+        )
+        self._stream.flush()
+
+
+def _write(answer: Mapping[str, Any], results: Mapping[str, Result], outputs: Outputs) -> None:
+    if outputs.json_path:
+        text = json.dumps(answer, indent=2, allow_nan=False) + "\n"
+        _to(outputs.json_path, outputs.stdout, lambda stream: stream.write(text))
+    if outputs.csv_path:
+        _to(outputs.csv_path, outputs.stdout, lambda stream: _rows(stream, results))
+    if "-" not in {outputs.json_path, outputs.csv_path}:
+        outputs.stdout.write(_table(answer["runs"]))
+
+
+def _to(path: str, stdout: Stream, write: Callable[[Stream], object]) -> None:
+    if path == "-":
+        write(stdout)
+        return
+    with Path(path).open("w", encoding="utf-8", newline="") as stream:
+        write(stream)
+
+
+def _rows(stream: Stream, results: Mapping[str, Result]) -> None:
+    writer = csv.DictWriter(stream, JOB_COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for name, result in results.items():
+        writer.writerows(job_rows(name, result))
+
+
+_COLUMNS = (
+    ("policy", 14),
+    ("wait mean", 11),
+    ("wait p90", 11),
+    ("allocated %", 12),
+    ("utilised %", 11),
+    ("Jain", 8),
+    ("evictions", 10),
+    ("not started", 12),
+)
+
+
+def _table(runs: Sequence[Mapping[str, Any]]) -> str:
+    lines = [SIMULATED, "".join(name.ljust(width) for name, width in _COLUMNS)]
+    for run in runs:
+        values = (
+            run["policy"],
+            run["wait_s"]["mean"],
+            run["wait_s"]["p90"],
+            run["allocated_pct"],
+            run["utilised_pct"],
+            run["jain"],
+            run["evictions"],
+            run["jobs"]["waiting"],
+        )
+        cells = zip(values, _COLUMNS, strict=True)
+        lines.append(
+            "".join(("-" if v is None else str(v)).ljust(width) for v, (_, width) in cells)
+        )
+    return "\n".join(line.rstrip() for line in lines) + "\n"
