@@ -1,7 +1,7 @@
 """An empty fleet out of a list of nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -46,27 +46,45 @@ def empty_fleet(rows: Iterable[NodeRow], flavors: Sequence[FlavorSpec]) -> Fleet
     cpu = np.array([row.cpu_milli for row in nodes], dtype=np.int64)
     ram = np.array([row.memory_mib for row in nodes], dtype=np.int64)
     groups = [nodes[n].link_groups[i] if nodes[n].link_groups else -1 for n, i in places]
-    fleet = Fleet(
-        node_names=tuple(row.name for row in nodes),
-        node_cpu_milli=cpu,
-        node_memory_mib=ram,
-        node_cpu_free_milli=cpu,
-        node_memory_free_mib=ram,
-        node_ready=np.ones(len(nodes), dtype=np.bool_),
-        node_note=("",) * len(nodes),
-        node_taints=tuple(row.taints for row in nodes),
-        node_labels=tuple(row.labels for row in nodes),
-        device_uids=tuple(f"{nodes[n].name}/{i}" for n, i in places),
-        device_node=np.array([n for n, _ in places], dtype=np.int64),
-        device_flavor=of,
-        device_free_milli=np.full(len(places), WHOLE_MILLI, dtype=np.int64),
-        device_free_memory_mib=memory,
-        device_memory_mib=memory,
-        device_healthy=np.ones(len(places), dtype=np.bool_),
-        device_link_group=np.array(groups, dtype=np.int64),
-        flavors=specs,
+    return _fixed(
+        Fleet(
+            node_names=tuple(row.name for row in nodes),
+            node_cpu_milli=cpu,
+            node_memory_mib=ram,
+            node_cpu_free_milli=cpu,
+            node_memory_free_mib=ram,
+            node_ready=np.ones(len(nodes), dtype=np.bool_),
+            node_note=("",) * len(nodes),
+            node_taints=tuple(row.taints for row in nodes),
+            node_labels=tuple(row.labels for row in nodes),
+            device_uids=tuple(f"{nodes[n].name}/{i}" for n, i in places),
+            device_node=np.array([n for n, _ in places], dtype=np.int64),
+            device_flavor=of,
+            device_free_milli=np.full(len(places), WHOLE_MILLI, dtype=np.int64),
+            device_free_memory_mib=memory,
+            device_memory_mib=memory,
+            device_healthy=np.ones(len(places), dtype=np.bool_),
+            device_link_group=np.array(groups, dtype=np.int64),
+            flavors=specs,
+        )
     )
-    for name in Fleet.__dataclass_fields__:
-        if isinstance(table := getattr(fleet, name), np.ndarray):
+
+
+def all_free(fleet: Fleet) -> Fleet:
+    """Return a fleet as if nothing held anything."""
+    return _fixed(
+        replace(
+            fleet,
+            node_cpu_free_milli=fleet.node_cpu_milli.copy(),
+            node_memory_free_mib=fleet.node_memory_mib.copy(),
+            device_free_milli=np.full_like(fleet.device_free_milli, WHOLE_MILLI),
+            device_free_memory_mib=fleet.device_memory_mib.copy(),
+        )
+    )
+
+
+def _fixed(fleet: Fleet) -> Fleet:
+    for column in fields(Fleet):
+        if isinstance(table := getattr(fleet, column.name), np.ndarray):
             table.setflags(write=False)
     return fleet

@@ -1,0 +1,102 @@
+import csv
+import json
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from scheduler.execute.base import Phase
+from scheduler.simulate.traces.exported import read_trace
+from tests.scheduler.test_replays import two_jobs_one_after_the_other
+from tests.scheduler.world import World
+
+pytestmark = pytest.mark.django_db
+
+
+def play(world: World, *arguments: str) -> str:
+    output = StringIO()
+    until = world.now.isoformat()
+    call_command(
+        "replay", *arguments, "--until", until, "--days", "1", stdout=output, stderr=StringIO()
+    )
+    return output.getvalue()
+
+
+def test_what_was_stands_beside_what_might_have_been() -> None:
+    world = World()
+    two_jobs_one_after_the_other(world)
+    told = json.loads(play(world, "--policy", "present,fifo", "--json", "-"))
+    assert (told["cluster"], told["jobs"]) == ("c", 2)
+    assert [(run["policy"], run["simulated"]) for run in told["runs"]] == [
+        ("recorded", False),
+        ("present", True),
+        ("fifo", True),
+    ]
+    # recorded: waits of 1 and 600 s; played, a starts at once and b 600 s after that
+    assert told["runs"][0]["wait_s"]["mean"] == 300.5
+    assert told["runs"][1]["wait_s"]["mean"] == 299.5
+    assert "simulation" in told["note"]
+
+
+def test_replay_writes_nothing_to_the_database() -> None:
+    world = World()
+    two_jobs_one_after_the_other(world)
+    with CaptureQueriesContext(connection) as queries:
+        play(world, "c", "--policy", "rules")
+    verbs = {query["sql"].split()[0].upper() for query in queries}
+    assert verbs <= {"SELECT", "SAVEPOINT", "RELEASE", "SET", "WITH"}
+
+
+def test_exported_trace_is_read_back_and_played_alike(tmp_path: Path) -> None:
+    world = World()
+    two_jobs_one_after_the_other(world)
+    path, rows = tmp_path / "site.jsonl", tmp_path / "jobs.csv"
+    play(world, "--policy", "fifo", "--export", str(path), "--csv", str(rows))
+    trace = read_trace(path.read_text(encoding="utf-8").splitlines(), str(path))
+    assert sorted(job.work for job in trace.jobs) == [300.0, 600.0]
+    output = StringIO()
+    call_command("simulate", str(path), "--policy", "fifo", "--csv", "-", stdout=output)
+    again = list(csv.DictReader(output.getvalue().splitlines()))
+    before = [row for row in csv.DictReader(rows.read_text().splitlines()) if row["run"] == "fifo"]
+    assert again == before
+
+
+def test_the_only_cluster_need_not_be_named_and_an_unknown_one_is() -> None:
+    world = World()
+    assert "recorded" in play(world, "--policy", "fifo")
+    with pytest.raises(CommandError, match=r"no cluster 'x'; there are: c\."):
+        play(world, "x")
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "nan", "inf", "many", "1e9"])
+def test_days_that_are_none_are_refused(wrong: str) -> None:
+    with pytest.raises(CommandError, match="number of days"):
+        call_command("replay", "c", "--days", wrong)
+
+
+@pytest.mark.parametrize("wrong", ["yesterday", "2026-13-01", "9999-01-01"])
+def test_an_end_that_is_none_is_refused(wrong: str) -> None:
+    with pytest.raises(CommandError, match=wrong):
+        call_command("replay", "c", "--until", wrong)
+
+
+def test_a_cluster_on_which_nothing_ran_has_empty_figures() -> None:
+    world = World()
+    world.now += timedelta(days=1)
+    told = json.loads(play(world, "--policy", "rules", "--json", "-"))
+    assert told["jobs"] == 0
+    assert all(run["wait_s"]["mean"] is None for run in told["runs"])
+
+
+def test_jobs_that_failed_are_told_apart() -> None:
+    world = World()
+    job = world.submit("a", devices=1)
+    world.cycle()
+    world.says(job, Phase.FAILED, exit_code=1)
+    world.cycle()
+    told = json.loads(play(world, "--policy", "fifo", "--json", "-"))
+    assert told["runs"][0]["jobs"]["failed"] == 1

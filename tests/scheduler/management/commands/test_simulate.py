@@ -1,0 +1,120 @@
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.management import CommandError, call_command
+
+from scheduler.simulate.synthetic import Site, synthetic
+from scheduler.simulate.traces.exported import write_trace
+
+
+def play(*arguments: str) -> tuple[str, str]:
+    output, progress = StringIO(), StringIO()
+    call_command("simulate", *arguments, stdout=output, stderr=progress)
+    return output.getvalue(), progress.getvalue()
+
+
+SMALL = ("--nodes", "1", "--tenants", "2", "--days", "0.3")
+
+
+def test_an_invented_site_is_compared_without_a_database() -> None:
+    said, _ = play(*SMALL, "--policy", "rules,fifo")
+    assert said.startswith("Figures of a simulation")
+    assert [line.split()[0] for line in said.splitlines()[2:]] == ["rules", "fifo"]
+
+
+def test_json_holds_every_run_and_says_that_it_is_a_simulation() -> None:
+    said, _ = play(*SMALL, "--policy", "rules,priority_only", "--json", "-")
+    told = json.loads(said)
+    assert "simulation" in told["note"]
+    assert [run["policy"] for run in told["runs"]] == ["rules", "priority_only"]
+    for run in told["runs"]:
+        assert run["simulated"] is True
+        assert sum(run["jobs"].values()) == told["jobs"] > 0
+        assert 0 < run["utilised_pct"] <= run["allocated_pct"] <= 100
+
+
+def test_csv_holds_one_row_for_each_job_and_run(tmp_path: Path) -> None:
+    rows_at, told_at = tmp_path / "jobs.csv", tmp_path / "told.json"
+    play(*SMALL, "--policy", "fifo,priority_only", "--csv", str(rows_at), "--json", str(told_at))
+    rows = list(csv.DictReader(rows_at.read_text(encoding="utf-8").splitlines()))
+    told = json.loads(told_at.read_text(encoding="utf-8"))
+    assert len(rows) == 2 * told["jobs"]
+    assert {row["run"] for row in rows} == {"fifo", "priority_only"}
+    first = rows[0]
+    assert float(first["first_start_s"]) - float(first["submitted_s"]) == float(first["wait_s"])
+
+
+def test_same_seed_same_answer() -> None:
+    first, second = (play(*SMALL, "--policy", "fifo", "--csv", "-", "--seed", "7") for _ in "ab")
+    assert first == second
+    assert play(*SMALL, "--policy", "fifo", "--csv", "-", "--seed", "8") != first
+
+
+def test_a_file_of_our_own_format_is_played(tmp_path: Path) -> None:
+    path = tmp_path / "site.jsonl"
+    trace = synthetic(Site(nodes=1, tenants=1, days=2.0), np.random.default_rng(1))
+    path.write_text("\n".join(write_trace(trace)), encoding="utf-8")
+    said, _ = play(str(path), "--policy", "fifo", "--json", "-")
+    assert json.loads(said)["jobs"] == len(trace.jobs) > 0
+
+
+def test_progress_is_told_apart_from_the_answer(monkeypatch) -> None:
+    monkeypatch.setattr("scheduler.management.comparison.PROGRESS_S", 0.0)
+    said, progress = play(*SMALL, "--policy", "fifo", "--json", "-")
+    json.loads(said)
+    assert "fifo: " in progress
+    assert "% of the arrivals" in progress
+
+
+def test_settings_of_the_policy_change_what_comes_out() -> None:
+    plain, _ = play(*SMALL, "--nodes", "3", "--policy", "rules", "--csv", "-", "--load", "3")
+    moved, _ = play(
+        *SMALL,
+        "--nodes",
+        "3",
+        "--policy",
+        "rules",
+        "--csv",
+        "-",
+        "--load",
+        "3",
+        "--set",
+        "placement=spread",
+    )
+    assert plain != moved
+
+
+WRONG = {
+    "a policy that nobody knows": (["--policy", "magic"], "magic"),
+    "a setting that is none": (["--set", "order.speed=1"], "speed"),
+    "a setting without a value": (["--set", "placement"], "NAME=VALUE"),
+    "a group": (["--set", "order=1"], "group"),
+    "a text as a number": (["--set", "order.age=old"], "old"),
+    "a weight that is NaN": (["--set", "order.age=nan"], "age"),
+    "a site without nodes": (["--nodes", "0"], "nodes"),
+    "a load without end": (["--load", "inf"], "load"),
+    "days that are no number": (["--days", "nan"], "days"),
+    "a file that is not there": (["/nowhere/at/all.jsonl"], "nowhere"),
+    "openb without nodes": (["x.csv", "--format", "openb"], "--nodes-file"),
+    "gavel without throughputs": (["x.trace", "--format", "gavel"], "--throughputs"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "word"), WRONG.values(), ids=WRONG)
+def test_what_cannot_be_played_is_named(arguments: list[str], word: str) -> None:
+    with pytest.raises(CommandError, match=word):
+        play(*arguments)
+
+
+def test_a_file_that_makes_no_sense_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text('{"record": "trace", "version": 1, "cluster": "c", "begin_s": 0}\nwhat?\n')
+    with pytest.raises(CommandError, match=r"bad\.jsonl, line 2"):
+        play(str(path))
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CommandError, match="utf-8"):
+        play(str(path))
