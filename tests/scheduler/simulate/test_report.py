@@ -1,0 +1,60 @@
+import csv
+import io
+
+import pytest
+
+from scheduler.core.snapshot import TenantNode
+from scheduler.simulate.baselines import fifo
+from scheduler.simulate.pace import Pace
+from scheduler.simulate.report import JOB_COLUMNS, fair_shares_kept, figures, job_rows
+from scheduler.simulate.run import simulate
+from tests.scheduler.simulate.build import site, work
+
+AT_ONCE = Pace(least_s=0.0, wake_s=0.0)
+EQUAL = [TenantNode(slug, None, 1.0, {}) for slug in ("a", "b")]
+
+
+def one_after_the_other():
+    """One device: a holds it 0..100 while b waits, b holds it 100..200."""
+    jobs = [work("j1", 0, 100, tenant="a"), work("j2", 0, 100, tenant="b")]
+    return simulate(site(tenants=["a", "b"]), jobs, fifo(), pace=AT_ONCE)
+
+
+def test_figures_are_those_worked_out_by_hand() -> None:
+    told = figures(one_after_the_other(), EQUAL)
+    assert told["jobs"]["completed"] == 2
+    assert (told["wait_s"]["mean"], told["wait_s"]["max"]) == (50.0, 100.0)
+    assert told["completion_s"]["mean"] == 150.0
+    assert (told["allocated_pct"], told["utilised_pct"]) == (100.0, 100.0)
+    assert told["tenants"]["b"] == {"jobs": 1, "wait_s": 100.0, "device_h": round(100 / 3600, 3)}
+
+
+def test_waits_of_jobs_that_ran_already_are_left_out() -> None:
+    told = figures(one_after_the_other(), EQUAL, begun={"j1"})
+    assert told["wait_s"]["mean"] == 100.0
+
+
+def test_one_of_two_equal_tenants_that_gets_all_is_half_fair() -> None:
+    # while both ask (0..100), each is owed half the device: a has all that it is owed, b nothing:
+    # (1 + 0)^2 / (2 * 1) = 0.5
+    assert fair_shares_kept(one_after_the_other(), EQUAL) == pytest.approx(0.5)
+
+
+def test_tenants_that_get_their_shares_are_fair() -> None:
+    # two devices, four jobs at once: each tenant holds one device all the time
+    jobs = [work(f"j{i}", 0, 100, tenant=tenant) for i, tenant in enumerate(["a", "b", "a", "b"])]
+    result = simulate(site(devices=2, tenants=["a", "b"]), jobs, fifo(), pace=AT_ONCE)
+    assert fair_shares_kept(result, EQUAL) == pytest.approx(1.0)
+
+
+def test_where_there_always_was_enough_nothing_is_said_of_fairness() -> None:
+    result = simulate(site(), [work("j", 0, 10)], fifo(), pace=AT_ONCE)
+    assert fair_shares_kept(result, EQUAL) is None
+    assert fair_shares_kept(simulate(site(), [], fifo()), EQUAL) is None
+
+
+def test_rows_fit_their_columns() -> None:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, JOB_COLUMNS)
+    writer.writerows(job_rows("fifo", one_after_the_other()))
+    assert len(stream.getvalue().splitlines()) == 2
