@@ -97,11 +97,6 @@ class QuotaTree:
             return 0
         return self.potential_at(tree, n)
 
-    def owned(self, tenant: str, flavor: str) -> int:
-        """Return SubtreeQuota: what the tenant and those below it own and lend upwards."""
-        f = self.flavors.get(flavor)
-        return UNLIMITED if f is None else self.trees[f].subtree[self.index[tenant]]
-
     def subtree_potential(self, tenant: str, flavor: str) -> int:
         """Return the most that the tenant and those below it could hold, whoever names it."""
         f = self.flavors.get(flavor)
@@ -199,14 +194,6 @@ class QuotaLedger:
                 left = np.minimum(left, stored - np.maximum(used - local, 0) + limit)
             left = np.maximum(local - used, 0) + left
         return left
-
-    def unborrowed(self, tenant: str, flavor: str, rows: slice | IntArray) -> int:
-        """Return what the tenant may still take in all of the rows before it borrows."""
-        f = self.tree.flavors.get(flavor)
-        if f is None:
-            return UNLIMITED
-        n = self.tree.index[tenant]
-        return self.tree.trees[f].subtree[n] - int(self.usage[rows, f, n].max())
 
     def used(self, tenant: str, flavor: str) -> int:
         """Return Usage in row 0."""

@@ -21,7 +21,7 @@ from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flav
 from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
-from scheduler.decide.quota import Charge, QuotaTree
+from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
 from scheduler.decide.scoring import SCORES
 
 LEAST_NOTICE_S = 1.0
@@ -42,6 +42,14 @@ class Fit(NamedTuple):
     replicas: int
     start_s: float
     site: Site
+
+
+class _Firm(NamedTuple):
+    """An amount of a flavor that a job holds which may not be evicted."""
+
+    amount: int
+    start_s: float
+    end_s: float
 
 
 class Session:
@@ -84,6 +92,9 @@ class Session:
             self.layout, free, self.tree, cells, ends_s, now_s=self.now_s, exact=sorted(exact)
         )
         self.counts = Counts(self.profile, self.policy.placement)
+        self._firm: dict[tuple[str, str], list[_Firm]] = {}
+        for one, end_s in zip(self.held.active, ends_s, strict=True):
+            self._note_firm(one.job, one.hold, self.now_s, end_s)
         self._no_earlier: dict[Kind, float] = {}
         self.explained: dict[
             tuple[Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
@@ -159,18 +170,53 @@ class Session:
         return min(self.quota_most(job, c.flavor) // c.amount for c in charges)
 
     def quota_most(self, job: JobSpec, flavor: str) -> int:
-        """Return the most of a flavor that the tenant's quota could ever give to such a job.
-
-        What may not be evicted may not borrow, or its lender could never have it back (KAI).
-        """
+        """Return the most of a flavor that the tenant's quota could ever give to such a job."""
         most = self.tree.potential(job.tenant, flavor)
-        return most if job.preemptible else min(most, self.tree.owned(job.tenant, flavor))
+        return most if job.preemptible else min(most, self._firm_quota(job.tenant, flavor))
 
     def quota_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
         """Return what the tenant's quota leaves to such a job in all of rows first..last-1."""
-        rows, ledger = self.profile.quota_rows(first, last), self.profile.ledger
-        left = ledger.available(job.tenant, flavor, rows)
-        return left if job.preemptible else min(left, ledger.unborrowed(job.tenant, flavor, rows))
+        rows = self.profile.quota_rows(first, last)
+        left = self.profile.ledger.available(job.tenant, flavor, rows)
+        return left if job.preemptible else min(left, self.firm_left(job, flavor, first, last))
+
+    def firm_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
+        """Return what is left to jobs that may not be evicted in rows first..last-1.
+
+        They live within what their tenant owns itself, whatever its other jobs borrow: what they
+        held beyond, its lender could never have back. Those that hold something at any time of the
+        window are summed.
+
+        Source: KAI docs/priority (non-preemptible jobs in quota), allocatedNonPreemptible.
+        """
+        times = self.profile.times
+        begin_s, end_s = times[first], times[last] if last < len(times) else math.inf
+        held = sum(
+            hold.amount
+            for hold in self._firm.get((job.tenant, flavor), ())
+            if hold.start_s < end_s and hold.end_s > begin_s
+        )
+        return self._firm_quota(job.tenant, flavor) - held
+
+    def may_own(self, job: JobSpec) -> bool:
+        """Return whether room that others give is the job's to take: all but firm jobs may."""
+        last = self.window(self.now_s + job.time_limit_s)
+        return job.preemptible or any(
+            all(
+                self.firm_left(job, charge.flavor, 0, last) >= charge.amount
+                for charge in self.charges(job, flavor, job.replicas_min)
+            )
+            for flavor in self.allowed(job)
+        )
+
+    def _firm_quota(self, tenant: str, flavor: str) -> int:
+        return self.nominal(tenant, flavor) if flavor in self.tree.flavors else UNLIMITED
+
+    def _note_firm(self, job: JobSpec, hold: Hold, start_s: float, end_s: float) -> None:
+        if not job.preemptible:
+            for flavor, amount in hold.charges:
+                firm = _Firm(amount, start_s, end_s)
+                self._firm.setdefault((hold.tenant, flavor), []).append(firm)
 
     # -- now ----------------------------------------------------------------------------------
 
@@ -326,6 +372,7 @@ class Session:
         charges = self.charges(job, fit.flavor, fit.replicas)
         hold = Hold(job.tenant, charges, job.shape, replicas)
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
+        self._note_firm(job, hold, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:
             self.held.start(job, hold)
         return replicas, score

@@ -119,6 +119,7 @@ class Preemption:
             key in self._hopeless
             or self._searches >= MOST_SEARCHES
             or not allows_any(session.policy)
+            or not session.may_own(job)
         ):
             return None
         laws, losers = self._standing()

@@ -267,10 +267,20 @@ def test_what_may_not_be_evicted_may_not_borrow_and_is_told_so() -> None:
     assert pending.code is WaitReason.EXCEEDS_MAX_QUOTA
     assert pending.evidence["may_borrow"] is False
     assert helps(pending)["preemptible"] == {"starts_now": True}
-    later = replace(job("a", devices=1), preemptible=False)
-    waits = answer(world(four(), [later], running=held(0), tenants=LENDING))
+    one = replace(job("a", devices=1), preemptible=False)
+    other = running(replace(job("old", devices=1, limit_s=600), preemptible=False), 0, (0,))
+    waits = answer(world(four(), [one], running=[other], tenants=LENDING))
     assert waits.code is WaitReason.WAITING_FOR_QUOTA
+    assert waits.evidence["available_milli"] == 0
     assert helps(waits)["preemptible"] == {"starts_now": True}
+    assert waits.expected_start_p90_s == NOW_S + 600
+
+
+def test_what_its_tenant_borrows_for_other_jobs_does_not_stand_in_a_firm_jobs_way() -> None:
+    """t owns 1 and holds 2, that may be evicted: the lender can have those back, so it starts."""
+    one = replace(job("a", devices=1), preemptible=False)
+    snapshot = world(four(), [one], running=held(0, 1), tenants=LENDING)
+    assert [start.uid for start in decide(snapshot, RULES, now_s=NOW_S, budget_s=1).starts] == ["a"]
 
 
 def test_what_is_held_after_a_cut_is_said_to_be_above_the_quota() -> None:
