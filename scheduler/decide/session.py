@@ -198,6 +198,19 @@ class Session:
         )
         return self._firm_quota(job.tenant, flavor) - held
 
+    def owns(self, job: JobSpec) -> bool:
+        """Return whether the tenant owns what it would hold with the job, in a limited flavor."""
+        ledger, limited = self.profile.ledger, self.tree.flavors
+        return any(
+            all(
+                ledger.used(job.tenant, name) + amount <= self.nominal(job.tenant, name)
+                for name, amount in self.charges(job, flavor, job.replicas_min)
+                if name in limited
+            )
+            and (flavor == ANY or self._names[flavor] in limited)
+            for flavor in self.allowed(job)
+        )
+
     def may_own(self, job: JobSpec) -> bool:
         """Return whether room that others give is the job's to take: all but firm jobs may."""
         last = self.window(self.now_s + job.time_limit_s)

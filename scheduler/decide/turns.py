@@ -18,7 +18,7 @@ from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.preemption import Outlook, Preemption
-from scheduler.decide.session import Session
+from scheduler.decide.session import Fit, Session
 
 MOST_TRIAL_COST = 200
 """Advice is tried on a copy of the world until so many turns of other jobs were spent on it."""
@@ -115,7 +115,9 @@ class Turns:
             self.session.take_unavailable(job)
         outlook = Outlook(None)
         if len(self._waiting) < self.policy.backfill_depth:
-            outlook = self._plan_ahead(job)
+            outlook = self._plan_ahead(job, self.session.fit_later(job))
+        elif self.session.owns(job):  # however far back: what a tenant owns it can have back
+            outlook = self._plan_ahead(job, None)
         if helped and outlook.fit:
             params = {"start_s": outlook.fit.start_s, "starts_now": False}
             helps += (Remedy("later", params),)
@@ -132,9 +134,9 @@ class Turns:
         planned_s = outlook.fit.start_s if outlook.fit else None
         self._waiting.append(Waiting(job, pending, planned_s))
 
-    def _plan_ahead(self, job: JobSpec) -> Outlook:
+    def _plan_ahead(self, job: JobSpec, planned: Fit | None) -> Outlook:
         """Make room for the job if it may ask for it, and reserve its start."""
-        planned, preview = self.session.fit_later(job), job.uid == self._focus
+        preview = job.uid == self._focus
         outlook = self.preemption.consider(job, planned, preview=preview)
         if outlook.fit:
             self.session.take(job, outlook.fit)

@@ -67,3 +67,23 @@ def test_a_policy_may_do_without_advice_and_expected_starts_and_decides_the_same
     assert silent.pending[0].code is full.pending[0].code
     assert not silent.pending[0].remedies
     assert silent.pending[0].expected_start_p50_s is None
+
+
+def test_what_a_tenant_owns_is_had_back_however_far_back_its_job_stands() -> None:
+    """a owns 2 and b holds all 4. With a depth of 1 only d's job is planned for, ten minutes on."""
+    owners = {"a": 2, "b": 2, "d": 1}
+    tenants = [tenant("all", a100=0)]
+    tenants += [tenant(slug, under="all", a100=owned) for slug, owned in owners.items()]
+    held = [
+        running(job(f"b{i}", tenant="b", devices=1), 0, (i,), started_s=NOW_S - 3000)
+        for i in range(4)
+    ]
+    waiting = [
+        job("ahead", tenant="d", devices=4, submitted_s=NOW_S - 1000, priority=1),
+        job("mine", tenant="a", devices=2, submitted_s=NOW_S - 1000, limit_s=400),
+    ]
+    snapshot = world(FleetBuilder().node("n1", devices=4), waiting, running=held, tenants=tenants)
+    plan = plan_of(snapshot, Policy(strategy="rules", backfill_depth=1))
+    assert [pending.uid for pending in plan.pending] == ["ahead", "mine"]
+    assert {preempt.beneficiary for preempt in plan.preempts} == {"mine"}
+    assert plan.pending[1].code is WaitReason.WAITING_FOR_PREEMPTED_JOBS
