@@ -133,7 +133,9 @@ def test_a_waiting_job_of_lower_order_never_delays_a_higher_one(
 def test_jobs_of_a_lower_class_change_nothing_for_a_higher_one(
     policy: Policy, snapshot: Snapshot
 ) -> None:
-    """Without fair share, whose standing depends on all who ask, the higher class is alone."""
+    """Where no quota divides them: of any class, who owns room goes before who borrows."""
+    owners = tuple(replace(tenant, quotas={}) for tenant in snapshot.tenants)
+    snapshot = replace(snapshot, tenants=owners)
     by_class = replace(policy, order=BY_CLASS_AND_AGE.order)
     by_class = replace(by_class, objective=ObjectiveWeights(performance=0.0, fairness=0.0))
     higher = [job for job in snapshot.pending if job.priority == 1]
