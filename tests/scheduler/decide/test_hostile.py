@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.plan import Plan
-from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights
+from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights, QosFactors
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import QuotaLine, Snapshot, TenantNode
 from scheduler.decide.backfill import HARD_ROWS
@@ -87,6 +88,50 @@ def test_a_quota_cut_below_use_admits_nothing_and_evicts_nothing(strategy: str) 
     assert pending.expected_start_p50_s == NOW_S + 3600
 
 
+def test_equal_everything_goes_by_uid_and_twice_the_same() -> None:
+    """Six tenants, jobs, quotas and weights that differ by name alone; half of them fit."""
+    names = [f"t{i}" for i in range(6)]
+    tenants = [tenant("all", a100=0), *(tenant(n, under="all", a100=1) for n in names)]
+    jobs = [job(f"job-{n}", tenant=n, devices=1) for n in reversed(names)]
+    snapshot = world(FleetBuilder().node("n1", devices=3), jobs, tenants=tenants)
+    first, second = plan_of(snapshot, strategy="rules"), plan_of(snapshot, strategy="rules")
+    assert [start.uid for start in first.starts] == ["job-t0", "job-t1", "job-t2"]
+    assert first == second
+
+
+def test_time_that_runs_backwards_is_a_time_like_any_other() -> None:
+    """What was submitted, started and last decided lies in the future: ages are 0, limits hold."""
+    held = running(job("old", devices=4, limit_s=600), 0, range(4), started_s=NOW_S + 5000)
+    waits = job("a", devices=1, submitted_s=NOW_S + 9000)
+    snapshot = world(FleetBuilder().node("n1", devices=4), [waits], running=[held])
+    plan = plan_of(snapshot, strategy="rules")
+    assert plan.pending[0].priority_parts["age"] == 0.0
+    assert plan.pending[0].expected_start_p90_s == NOW_S + 5600
+    earlier = decide(snapshot, Policy(strategy="rules"), now_s=NOW_S - 9000, budget_s=1.0)
+    assert earlier.pending[0].code is WaitReason.WAITING_FOR_CAPACITY
+
+
+def test_a_tree_as_deep_as_it_has_tenants_is_decided_on() -> None:
+    chain = [tenant("t0", a100=1)]
+    chain += [tenant(f"t{i}", under=f"t{i - 1}", a100=0) for i in range(1, 1200)]
+    leaf = job("a", tenant="t1199", devices=1)
+    plan = plan_of(
+        world(FleetBuilder().node("n1", devices=1), [leaf], tenants=chain), strategy="rules"
+    )
+    assert [start.uid for start in plan.starts] == ["a"]
+
+
+@pytest.mark.slow
+def test_twenty_thousand_equal_jobs_of_one_tenant_are_answered_in_bounded_time() -> None:
+    """The most that the product reads of a queue; measured 1.5 s on one core of 2026."""
+    jobs = [job(f"j{i:05d}", devices=1) for i in range(20_000)]
+    snapshot = world(FleetBuilder().node("n1", devices=8), jobs)
+    began_s = perf_counter()
+    plan = plan_of(snapshot, strategy="rules")
+    assert perf_counter() - began_s < 30.0
+    assert (len(plan.starts), len(plan.pending)) == (8, 19_992)
+
+
 def test_a_running_job_past_its_limit_is_expected_to_end_soon() -> None:
     late = running(job("old", devices=4, limit_s=10), 0, range(4), started_s=NOW_S - 9999)
     plan = plan_of(
@@ -152,6 +197,13 @@ BROKEN = {
     "quota of 't' for 'a100' is absurd": replace(
         GOOD, tenants=(tenant("t", a100=QuotaLine(1 << 62)),)
     ),
+    "created_s of 't' is inf": replace(
+        GOOD, tenants=(TenantNode("t", None, 1.0, {}, created_s=math.inf),)
+    ),
+    "quotas for 'a100' sum to an absurd": replace(
+        GOOD, tenants=tuple(tenant(f"t{i}", a100=QuotaLine(1 << 50)) for i in range(1025))
+    ),
+    "1000001 jobs are more than the 200000": replace(GOOD, pending=GOOD.pending * 1_000_000),
     "node_ready has 2 entries": without_fleet(GOOD, node_ready=np.array([True, True])),
     "node_cpu_milli holds a negative": without_fleet(GOOD, node_cpu_milli=np.array([-1])),
     "is not of integers": without_fleet(GOOD, node_cpu_milli=np.array([1.5])),
@@ -168,6 +220,10 @@ def test_a_snapshot_that_contradicts_itself_is_refused(message: str, snapshot: S
 
 
 UNUSABLE = {
+    "qos of batch is 2": Policy(qos=QosFactors(batch=2.0)),
+    "qos of notebook is nan": Policy(qos=QosFactors(notebook=math.nan)),
+    "backfill_depth is -1": Policy(backfill_depth=-1),
+    "weight qos is inf": Policy(order=PriorityWeights(qos=math.inf)),
     "strategy 'magic' is not one of": Policy(strategy="magic"),
     "placement 'anywhere' is not one of": Policy(placement="anywhere"),
     "weight age is nan": Policy(order=PriorityWeights(age=math.nan)),
