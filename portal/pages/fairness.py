@@ -57,7 +57,7 @@ def by_flavor(cluster: Cluster, shares: Fairness, names: Mapping[str, str]) -> l
             "flavor": flavor,
             "id": f"fair-{number}",
             "label": flavor_label(flavor),
-            "rows": [{**row, "name": _shown(row, names)} for row in rows],
+            "rows": [{**row, "name": _shown(row, names), "past": _past_pct(row)} for row in rows],
             "figure": _figure(cluster, shares, flavor, rows, names),
         }
         for number, (flavor, rows) in enumerate(sorted(grouped.items()))
@@ -90,6 +90,12 @@ def _figure(
         at=shares.at.isoformat() if shares.at else "",
     )
     return fairness_figure(drawn, labels, meta)
+
+
+def _past_pct(row: Mapping[str, Any]) -> float | None:
+    """Return past use in percent of the cluster; None for all others, and of older cycles."""
+    past = row.get("past_frac")
+    return None if past is None or row["tenant"] is None else 100 * float(past)
 
 
 def _shown(row: Mapping[str, Any], names: Mapping[str, str]) -> str:

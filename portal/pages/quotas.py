@@ -21,6 +21,8 @@ from portal.pages.signed_in import SignedInRequest, cluster_or_404, refused, ten
 from scheduler import snapshots
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import Fleet
+from scheduler.decide.quota import QuotaLedger
+from scheduler.decide.standing import above_quota, quota_ledger
 from telemetry import units
 from telemetry.models import Cluster
 from telemetry.selectors import cluster_list
@@ -39,7 +41,8 @@ class FlavorTable:
 
     Attributes:
         flavor, label: slug and name.
-        rows: tenants, depth first, each with its bar and whether the viewer may edit it.
+        rows: tenants, depth first, each with its bar, whether the viewer may edit it, and what it
+            holds above all that its quota could give it, as after a cut.
         owned, capacity: in thousandths: what the tenants own together, and what there is.
     """
 
@@ -129,15 +132,23 @@ def tables(request: SignedInRequest, cluster: Cluster) -> list[FlavorTable]:
         for row in tenant_tree(viewer=request.user)
         if policies.may_set_quota(request.user, row.tenant)
     }
-    return [_flavor_table(tree, capacity, editable) for tree in trees]
+    ledger = quota_ledger(snapshot)
+    return [_flavor_table(tree, capacity, editable, ledger) for tree in trees]
 
 
-def _flavor_table(tree: QuotaTree, capacity: Counter[str], editable: set[str]) -> FlavorTable:
+def _flavor_table(
+    tree: QuotaTree, capacity: Counter[str], editable: set[str], ledger: QuotaLedger
+) -> FlavorTable:
     return FlavorTable(
         flavor=tree.flavor,
         label=flavor_label(tree.flavor),
         rows=[
-            {"row": row, "bar": _bar(row, tree.flavor), "may_edit": row.tenant_slug in editable}
+            {
+                "row": row,
+                "bar": _bar(row, tree.flavor),
+                "may_edit": row.tenant_slug in editable,
+                "above": above_quota(ledger, row.tenant_slug, tree.flavor),
+            }
             for row in tree.rows
         ],
         owned=sum(row.nominal for row in tree.rows),

@@ -10,6 +10,7 @@ from scheduler.decide.admission import asked
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
+from scheduler.decide.standing import above_quota
 
 MOST_RESERVATIONS = 3
 """So many reservations are named to a job that waits for them."""
@@ -67,17 +68,17 @@ def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
 def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) -> dict[str, object]:
     """Return the standing of the tenant; what it holds above its quota only after a cut."""
     ledger, tenant, flavor = session.profile.ledger, job.tenant, charge.flavor
-    used, most = ledger.used(tenant, flavor), session.tree.subtree_potential(tenant, flavor)
+    above = above_quota(ledger, tenant, flavor)
     numbers: dict[str, object] = {
         "flavor": flavor,
         "asked_milli": charge.amount,
-        "used_milli": used,
+        "used_milli": ledger.used(tenant, flavor),
         "nominal_milli": session.nominal(tenant, flavor),
         "available_milli": max(0, left),
         "missing_milli": charge.amount - left,
         "may_borrow": job.preemptible,
     }
-    return numbers | ({"above_milli": used - most} if used > most else {})
+    return numbers | ({"above_milli": above} if above else {})
 
 
 def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[str, object]:

@@ -85,3 +85,12 @@ def standing(
         potential=potential,
         asked=asked,
     )
+
+
+def above_quota(ledger: QuotaLedger, tenant: str, flavor: str) -> int:
+    """Return what a tenant holds above the most that its quota could ever give it, milli-units.
+
+    More than 0 only after a cut, or where it was moved in the tree: nothing is admitted so far.
+    """
+    most = ledger.tree.subtree_potential(tenant, flavor)
+    return max(0, ledger.used(tenant, flavor) - most)

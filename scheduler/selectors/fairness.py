@@ -17,8 +17,8 @@ class Fairness:
 
     Attributes:
         at: time of the cycle; None = no cycle yet.
-        rows: tenant, flavor, entitled, fair, allocated, requested in milli-units; the tenants that
-            the viewer may not see are summed under tenant None.
+        rows: tenant, flavor, entitled, fair, allocated, requested and part in milli-units, and
+            past_frac; the tenants that the viewer may not see are summed under tenant None.
     """
 
     at: datetime | None
@@ -41,6 +41,7 @@ def fairness_get(*, viewer: "Viewer", cluster: Cluster) -> Fairness:
         rest["flavor"] = row["flavor"]
         for name in ("entitled", "fair", "allocated", "requested"):
             rest[name] += row[name]
+        rest["part"] = rest.get("part", 0) + row.get("part", 0)
     return Fairness(last.at, rows + [others[name] for name in sorted(others)])
 
 

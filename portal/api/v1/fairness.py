@@ -24,6 +24,12 @@ class ShareSerializer(serializers.Serializer[Any]):
     fair = serializers.IntegerField(help_text="Its fair share now.")
     allocated = serializers.IntegerField(help_text="What it holds.")
     requested = serializers.IntegerField(help_text="What it holds and waits for.")
+    part = serializers.IntegerField(
+        default=0, help_text="Its fair share if everybody asked for everything."
+    )
+    past_frac = serializers.FloatField(
+        default=0.0, help_text="Decayed past use as a fraction of the cluster."
+    )
 
 
 class FairnessSerializer(serializers.Serializer[Any]):

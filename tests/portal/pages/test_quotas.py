@@ -1,9 +1,14 @@
 """Quotas as a tree, edited in place."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
+from scheduler import loop
+from scheduler.models import Job
+from scheduler.ports import cluster_executor
 from tenants.models import Quota
 from tests import factories
 from tests.portal.pages.conftest import A100, World, text_of
@@ -75,6 +80,15 @@ def test_owning_more_than_there_is_is_said(root: Client, world: World) -> None:
     assert "own more than there is" not in text_of(root.get("/admin/quotas/?cluster=demo"))
     Quota.objects.filter(tenant=world.vision).update(nominal=5000)
     assert "own more than there is" in text_of(root.get("/admin/quotas/?cluster=demo"))
+
+
+def test_what_is_held_above_a_quota_that_was_cut_is_said(root: Client, world: World) -> None:
+    Job.objects.filter(pk=world.job.pk).update(devices=2)
+    ports = loop.Ports(executor=cluster_executor(world.demo), node_lost_after_s=1e9)
+    assert loop.run_cycle(world.demo, ports, clock=lambda: datetime.now(UTC), woken=True).ran
+    assert "above its quota" not in text_of(root.get("/admin/quotas/?cluster=demo"))
+    Quota.objects.filter(tenant=world.vision).update(nominal=500, borrowing_limit=0)
+    assert "1.5 above its quota" in text_of(root.get("/admin/quotas/?cluster=demo"))
 
 
 def test_more_tenants_cost_a_bounded_number_of_queries(

@@ -10,6 +10,7 @@ import pytest
 
 from scheduler.core.snapshot import QuotaLine, TenantNode
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaLedger, QuotaTree
+from scheduler.decide.standing import above_quota
 
 
 def line(nominal: int, borrows: int | None = None, lends: int | None = None) -> QuotaLine:
@@ -188,3 +189,13 @@ def test_a_chain_of_three_thousand_tenants_is_walked_without_recursion() -> None
     ledger.add("t2999", Charge("gpu", 1))
     assert tree.potential("t2999", "gpu") == 3000
     assert ledger.available("t2999", "gpu") == 2999
+
+
+def test_above_the_quota_is_what_no_lender_could_ever_give() -> None:
+    """right may hold 4 + 3 at most; with 9 it is 2 above, with 7 it only borrows."""
+    ledger = QuotaLedger(TREE)
+    ledger.add("right", Charge("gpu", 7))
+    assert above_quota(ledger, "right", "gpu") == 0
+    ledger.add("right", Charge("gpu", 2))
+    assert above_quota(ledger, "right", "gpu") == 2
+    assert above_quota(ledger, "right", "tpu") == 0
