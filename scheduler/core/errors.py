@@ -15,3 +15,9 @@ class InvalidPolicyError(EngineError):
 
 class InvalidPlanError(EngineError):
     """A plan breaks an invariant; the verifier names it."""
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise InvalidPlanError with the message unless the condition holds."""
+    if not condition:
+        raise InvalidPlanError(message)

@@ -1,9 +1,11 @@
 """An independent check of a plan: it shares no code with the engine that made it."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
+from scheduler.core.disruptions import check_disruptions, growth
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
@@ -21,6 +23,9 @@ def verify(snapshot: Snapshot, plan: Plan) -> None:
     for uid in jobs.keys() | answered.keys():
         _require(uid in jobs, f"job {uid!r} is not pending")
         _require(answered[uid] == 1, f"job {uid!r} is answered {answered[uid]} times")
+    check_disruptions(snapshot, plan)
+    for spec, more in growth(snapshot, plan):  # what is added must have room as a start must
+        jobs[more.uid], plan = spec, replace(plan, starts=(*plan.starts, more))
     for start in plan.starts:
         _check_start(snapshot.fleet, jobs[start.uid], start)
         _check_reserved(snapshot, plan.now_s, jobs[start.uid], start)

@@ -1,0 +1,208 @@
+"""The part of the verifier that looks at who is evicted and resized; no code of the engine.
+
+The laws are numbered as in `scheduler/decide/preemption/laws.py`. A plan does not say in which
+order it was made, so that only what must hold whatever the order is checked: what is held at the
+end, less what went to jobs outside, is no less than the guarantee.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
+
+from scheduler.core.errors import require
+from scheduler.core.plan import EvictionCause, Plan, Resize, Start
+from scheduler.core.reasons import WaitReason
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, RunningJob, Snapshot
+
+Held: TypeAlias = Counter[tuple[str, str]]
+"""(tenant, flavor) -> milli-units that the tenant itself holds."""
+
+
+class _Loss(NamedTuple):
+    """What one job loses to another."""
+
+    job: RunningJob
+    replicas: int
+    taker: JobSpec
+    cause: EvictionCause | None
+
+
+def check_disruptions(snapshot: Snapshot, plan: Plan) -> None:
+    """Check that nobody loses anything against the laws, and that resizes keep their bounds.
+
+    Raises:
+        InvalidPlanError: names the law that is broken, and the job.
+    """
+    running = {job.spec.uid: job for job in snapshot.running}
+    named = Counter([p.uid for p in plan.preempts] + [r.uid for r in plan.resizes])
+    for uid, count in named.items():
+        require(uid in running, f"job {uid!r} does not run")
+        require(count == 1, f"job {uid!r} is evicted or resized {count} times")
+        require(running[uid].ending_s is None, f"job {uid!r} was told to end already")
+    for resize in plan.resizes:
+        _check_size(running[resize.uid], resize)
+    losses = list(_losses(snapshot, plan, running))
+    for loss in losses:
+        _check_loss(snapshot, loss)
+    _check_guarantees(snapshot, plan, losses)
+
+
+def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
+    """Give what grows, as if the replicas that are added were a job that starts."""
+    running = {job.spec.uid: job for job in snapshot.running}
+    for resize in plan.resizes:
+        job = running[resize.uid]
+        added = _without(resize.replicas, job.replicas)
+        if added:
+            count = len(added)
+            spec = replace(job.spec, hold="", replicas_min=count, replicas_max=count)
+            yield spec, Start(resize.uid, added, _flavor(snapshot.fleet, job))
+
+
+def _check_size(job: RunningJob, resize: Resize) -> None:
+    spec, count = job.spec, len(resize.replicas)
+    within = spec.replicas_min <= count <= spec.replicas_max
+    require(within, f"job {resize.uid!r} is resized to {count} replicas")
+    fewer, more = (
+        (job.replicas, resize.replicas)
+        if resize.beneficiary
+        else (
+            resize.replicas,
+            job.replicas,
+        )
+    )
+    changes = len(fewer) != len(more) and not _without(more, fewer)
+    require(changes, f"job {resize.uid!r} does not keep the replicas that it has")
+
+
+def _losses(snapshot: Snapshot, plan: Plan, running: Mapping[str, RunningJob]) -> Iterator[_Loss]:
+    jobs = {job.uid: job for job in snapshot.pending}
+    codes = {pending.uid: pending.code for pending in plan.pending}
+    told: list[tuple[str, str, EvictionCause | None]] = [
+        *((p.uid, p.beneficiary, p.cause) for p in plan.preempts),
+        *((r.uid, r.beneficiary, None) for r in plan.resizes if r.beneficiary),
+    ]
+    kept = {resize.uid: len(resize.replicas) for resize in plan.resizes}
+    for uid, taker, cause in told:
+        waits = codes.get(taker) is WaitReason.WAITING_FOR_PREEMPTED_JOBS
+        require(waits, f"job {uid!r} makes room for {taker!r}, which does not wait for it")
+        count = len(running[uid].replicas) - kept.get(uid, 0)
+        yield _Loss(running[uid], count, jobs[taker], cause)
+
+
+def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
+    """Check preemptibility, priority (law 6) and the fence (law 7)."""
+    uid, victim, taker = loss.job.spec.uid, loss.job.spec, loss.taker
+    require(victim.preemptible, f"job {uid!r} is not preemptible")
+    require(victim.priority <= taker.priority, f"job {uid!r} is of higher priority")
+    if loss.cause is EvictionCause.PREEMPTED:
+        require(victim.priority < taker.priority, f"job {uid!r} is of equal priority")
+    if loss.cause is EvictionCause.RECLAIMED:
+        require(victim.tenant != taker.tenant, f"job {uid!r} is of the tenant that reclaims")
+    fences = {tenant.slug for tenant in snapshot.tenants if tenant.preemption_fence}
+    fence = next((slug for slug in _upwards(snapshot, taker.tenant) if slug in fences), None)
+    inside = fence is None or fence in _upwards(snapshot, victim.tenant)
+    require(inside, f"job {uid!r} is outside the fence of {fence!r}")
+
+
+def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:
+    """Check that nobody is pushed below its guarantee (laws 2 and 5)."""
+    lost: dict[tuple[str, bool, str], Held] = {}
+    for loss in losses:
+        for slug, own in _sides(snapshot, loss.job.spec.tenant, loss.taker.tenant):
+            for flavor in _judged(snapshot, loss):
+                found = lost.setdefault((slug, own, flavor), Counter())
+                amounts = Counter[tuple[str, str]]()
+                _charge(amounts, loss.job.spec, _flavor(snapshot.fleet, loss.job), loss.replicas)
+                found[loss.job.spec.tenant, flavor] += amounts[loss.job.spec.tenant, flavor]
+    at_end = _held_at_end(snapshot, plan) if lost else Counter()
+    for (slug, own, flavor), amounts in lost.items():
+        left = Counter(at_end)
+        left.subtract(amounts)
+        used, owned = _standing(snapshot, flavor, left)
+        if own:
+            line = next(t for t in snapshot.tenants if t.slug == slug).quotas.get(flavor)
+            used[slug], owned[slug] = left[slug, flavor], line.nominal if line else 0
+        require(used[slug] >= owned[slug], f"{slug!r} is pushed below its quota of {flavor!r}")
+
+
+def _sides(snapshot: Snapshot, loser: str, taker: str) -> list[tuple[str, bool]]:
+    """Return the tenants on the loser's side, and whether only their own jobs count."""
+    if loser == taker:
+        return []
+    theirs = _upwards(snapshot, taker)
+    side = [(slug, False) for slug in _upwards(snapshot, loser) if slug not in theirs]
+    return side or [(loser, True)]
+
+
+def _upwards(snapshot: Snapshot, slug: str) -> list[str]:
+    parents = {tenant.slug: tenant.parent for tenant in snapshot.tenants}
+    way, at = list[str](), parents.get(slug) if slug not in parents else slug
+    while at is not None:
+        way.append(at)
+        at = parents[at]
+    return way
+
+
+def _judged(snapshot: Snapshot, loss: _Loss) -> set[str]:
+    """Return the flavors with quotas in which the loser is judged."""
+    main = _flavor(snapshot.fleet, loss.job) or CPU_FLAVOR
+    flavors = loss.taker.flavors or [flavor.name for flavor in snapshot.fleet.flavors]
+    wanted = {CPU_FLAVOR, *(flavors if loss.taker.shape.devices else ())}
+    limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
+    return ({main} if main in wanted else {main, CPU_FLAVOR}) & limited
+
+
+def _held_at_end(snapshot: Snapshot, plan: Plan) -> Held:
+    """Return the most that tenants can hold once all that was told to leave has left.
+
+    What this plan takes away is still in, and what it promises may be of any flavor allowed.
+    """
+    held, jobs = Held(), {job.uid: job for job in snapshot.pending}
+    for job in snapshot.running:
+        stays = len(job.replicas) if job.ending_s is None else len(job.keeps)
+        _charge(held, job.spec, _flavor(snapshot.fleet, job), stays)
+    for start in plan.starts:
+        _charge(held, jobs[start.uid], start.flavor, len(start.replicas))
+    for pending in plan.pending:
+        if pending.code is WaitReason.WAITING_FOR_PREEMPTED_JOBS:
+            spec, names = jobs[pending.uid], [f.name for f in snapshot.fleet.flavors]
+            held[spec.tenant, CPU_FLAVOR] += spec.shape.cpu_milli * spec.replicas_min
+            for flavor in spec.flavors or names:
+                held[spec.tenant, flavor] += spec.shape.device_milli * spec.replicas_min
+    return held
+
+
+def _standing(snapshot: Snapshot, flavor: str, held: Held) -> tuple[dict[str, int], dict[str, int]]:
+    """Return what each tenant uses and owns with those below it, as Kueue counts both."""
+    used = {tenant.slug: held[tenant.slug, flavor] for tenant in snapshot.tenants}
+    owned = dict.fromkeys(used, 0)
+    for tenant in reversed(snapshot.tenants):
+        slug, line = tenant.slug, tenant.quotas.get(flavor)
+        owned[slug] += line.nominal if line else 0
+        lends = line.lending_limit if line else None
+        kept = 0 if lends is None else max(0, owned[slug] - lends)
+        if tenant.parent is not None:
+            owned[tenant.parent] += owned[slug] - kept
+            used[tenant.parent] += max(0, used[slug] - kept)
+    return used, owned
+
+
+def _charge(held: Held, job: JobSpec, flavor: str, replicas: int) -> None:
+    held[job.tenant, CPU_FLAVOR] += job.shape.cpu_milli * replicas
+    if flavor:
+        held[job.tenant, flavor] += job.shape.device_milli * replicas
+
+
+def _flavor(fleet: Fleet, job: RunningJob) -> str:
+    devices = [device for replica in job.replicas for device in replica.devices]
+    return fleet.flavors[int(fleet.device_flavor[devices[0]])].name if devices else ""
+
+
+def _without(
+    replicas: Sequence[ReplicaPlacement], some: Sequence[ReplicaPlacement]
+) -> tuple[ReplicaPlacement, ...]:
+    """Return the replicas but for some of them, each counted as often as it occurs."""
+    return tuple((Counter(replicas) - Counter(some)).elements())
