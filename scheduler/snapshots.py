@@ -321,7 +321,12 @@ def _tenants(cluster: Cluster) -> tuple[TenantNode, ...]:
         )
     return tuple(
         TenantNode(
-            slug=row.slug, parent=row.parent, fair_weight=row.fair_weight, quotas=quotas[row.pk]
+            slug=row.slug,
+            parent=row.parent,
+            fair_weight=row.fair_weight,
+            quotas=quotas[row.pk],
+            queue_priority=row.queue_priority,
+            created_s=row.created_at.timestamp(),
         )
         for row in _parents_first()
     )
@@ -331,13 +336,16 @@ class _TenantRow(NamedTuple):
     pk: int
     slug: str
     fair_weight: float
+    queue_priority: int
+    created_at: datetime
     parent: str | None
 
 
 def _parents_first() -> list[_TenantRow]:
     rows = Tenant.objects.without_tree_fields().order_by("slug")
     children: dict[str | None, list[_TenantRow]] = defaultdict(list)
-    for values in rows.values_list("pk", "slug", "fair_weight", "parent__slug"):
+    names = ("pk", "slug", "fair_weight", "queue_priority", "created_at", "parent__slug")
+    for values in rows.values_list(*names):
         row = _TenantRow(*values)
         children[row.parent].append(row)
     ordered: list[_TenantRow] = []

@@ -59,6 +59,14 @@ class Tenant(TreeNode):
         default=1.0,
         help_text=_("Weight in the division of what nobody else claims; 0 gets none of it."),
     )
+    queue_priority = models.PositiveSmallIntegerField(
+        _("queue priority"),
+        default=0,
+        db_default=0,
+        help_text=_(
+            "Among its siblings, who has a higher one is served first of what nobody else claims."
+        ),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TenantQuerySet.as_manager()

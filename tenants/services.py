@@ -61,11 +61,12 @@ def tenant_update(
     tenant: Tenant,
     name: str | None = None,
     fair_weight: float | None = None,
+    queue_priority: int | None = None,
 ) -> Tenant:
     """Rename or weigh a tenant; None leaves a value as it is.
 
     Raises:
-        NotAllowedError: not an admin of the tenant, or, for the weight, of a tenant above it.
+        NotAllowedError: not an admin of the tenant, or, for weight and priority, of one above it.
         InvalidValueError: a value can't be taken.
     """
     with transaction.atomic(), acting(actor):
@@ -77,7 +78,12 @@ def tenant_update(
             _require(policies.may_manage_parent(actor, locked), _("You may not change its weight."))
             locked.fair_weight = values.checked_weight(fair_weight)
             _tell_quotas(_clusters_with_quotas())
-        locked.save(update_fields=["name", "fair_weight"])
+        if queue_priority is not None and queue_priority != locked.queue_priority:
+            may = policies.may_manage_parent(actor, locked)
+            _require(may, _("You may not change its priority."))
+            locked.queue_priority = values.checked_queue_priority(queue_priority)
+            _tell_quotas(_clusters_with_quotas())
+        locked.save(update_fields=["name", "fair_weight", "queue_priority"])
         events.tenant_changed.publish(events.TenantChanged(locked.slug))
     return locked
 

@@ -13,6 +13,7 @@ from tenants.errors import InvalidValueError
 
 NAME_LIMIT: Final = 200
 SHOWN_LIMIT: Final = 60
+PRIORITY_MOST = 1000
 WEIGHT_MOST: Final = 1_000_000.0
 MILLI_MOST: Final = 1_000_000_000
 """A million devices or cores; sums over any tree of tenants stay within 64 bits."""
@@ -59,6 +60,17 @@ def checked_weight(value: object) -> float:
             % {"value": shown(value)},
         )
     return float(value)
+
+
+def checked_queue_priority(value: object) -> int:
+    """Return an integer from 0 to a thousand."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= PRIORITY_MOST:
+        raise InvalidValueError.of(
+            "queue_priority",
+            _("%(value)s is not a priority: write an integer from 0 to %(most)s.")
+            % {"value": shown(value), "most": PRIORITY_MOST},
+        )
+    return value
 
 
 def checked_role(value: object) -> Role:

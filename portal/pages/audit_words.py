@@ -27,6 +27,7 @@ FIELDS: Final[Words] = {
     "slug": _("short name"),
     "parent": _("tenant above"),
     "fair_weight": _("fair weight"),
+    "queue_priority": _("queue priority"),
     "tenant": _("tenant"),
     "user": _("account"),
     "role": _("role"),

@@ -56,6 +56,7 @@ def update(request: SignedInRequest, slug: str) -> HttpResponse:
             tenant=row,
             name=form.cleaned_data["name"],
             fair_weight=form.cleaned_data["fair_weight"],
+            queue_priority=form.cleaned_data["queue_priority"],
         )
         return _("Saved.")
 
@@ -176,7 +177,11 @@ def _carry_out(
 def _edit_form(request: SignedInRequest, row: Tenant, data: Any = None) -> TenantEditForm:
     return TenantEditForm(
         data,
-        initial={"name": row.name, "fair_weight": row.fair_weight},
+        initial={
+            "name": row.name,
+            "fair_weight": row.fair_weight,
+            "queue_priority": row.queue_priority,
+        },
         may_weigh=policies.may_manage_parent(request.user, row),
     )
 

@@ -13,6 +13,7 @@ from scheduler import snapshots
 from scheduler.execute.base import Phase
 from scheduler.models import Job, LedgerEntry
 from telemetry.models import Device, Node
+from tenants.models import Tenant
 from tests import factories
 from tests.scheduler.world import World
 
@@ -88,6 +89,14 @@ def test_parents_stand_before_their_children() -> None:
         ("b", "a"),
         ("z", None),
     ]
+
+
+def test_a_tenants_priority_and_age_are_known_to_the_division() -> None:
+    world = World()
+    first = factories.tenant("first")
+    Tenant.objects.filter(pk=first.pk).update(queue_priority=7)
+    row = next(row for row in take(world).snapshot.tenants if row.slug == "first")
+    assert (row.queue_priority, row.created_s) == (7, first.created_at.timestamp())
 
 
 def test_past_use_is_weighed_by_its_age() -> None:

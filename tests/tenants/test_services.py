@@ -83,12 +83,23 @@ def test_an_admin_renames_their_tenant_but_does_not_weigh_it(lab: Tenant) -> Non
     assert (lab.name, lab.fair_weight) == ("The lab", 1.0)
 
 
-def test_an_admin_above_weighs_a_tenant(lab: Tenant) -> None:
+def test_an_admin_above_weighs_a_tenant_and_says_who_is_served_first(lab: Tenant) -> None:
     vision = factories.tenant("vision", lab)
     actor = factories.member(lab, Role.ADMIN)
-    services.tenant_update(actor=actor, tenant=vision, fair_weight=0)
+    services.tenant_update(actor=actor, tenant=vision, fair_weight=0, queue_priority=2)
     vision.refresh_from_db()
-    assert vision.fair_weight == 0.0
+    assert (vision.fair_weight, vision.queue_priority) == (0.0, 2)
+
+
+@pytest.mark.parametrize("value", [-1, 1001, 1.5, True, "2"])
+def test_a_queue_priority_is_an_integer_up_to_a_thousand(lab: Tenant, value: Any) -> None:
+    vision = factories.tenant("vision", lab)
+    actor = factories.member(lab, Role.ADMIN)
+    with pytest.raises(InvalidValueError) as refused:
+        services.tenant_update(actor=actor, tenant=vision, queue_priority=value)
+    assert list(refused.value.fields) == ["queue_priority"]
+    with pytest.raises(NotAllowedError):
+        services.tenant_update(actor=actor, tenant=lab, queue_priority=1)
 
 
 def test_a_tenant_never_moves_below_itself(boss: User, lab: Tenant) -> None:

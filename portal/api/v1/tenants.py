@@ -30,6 +30,9 @@ class TenantSerializer(serializers.Serializer[Tenant]):
         help_text="null = at the top of what you may see."
     )
     fair_weight = serializers.FloatField()
+    queue_priority = serializers.IntegerField(
+        help_text="Who has a higher one is served first of what nobody else claims."
+    )
     created_at = serializers.DateTimeField()
 
     def get_parent(self, tenant: Tenant) -> str | None:
@@ -57,6 +60,7 @@ class TenantChangeSerializer(serializers.Serializer[Any]):
         required=False, allow_null=True
     )
     fair_weight = serializers.FloatField(required=False, min_value=0)
+    queue_priority = serializers.IntegerField(required=False, min_value=0)
 
 
 class MemberSerializer(serializers.Serializer[Membership]):
@@ -122,15 +126,16 @@ class TenantDetail(APIView):
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Rename, weigh or move the tenant; all of it or nothing."""
-        data = given(request, ("name", "parent", "fair_weight"))
+        data = given(request, ("name", "parent", "fair_weight", "queue_priority"))
         tenant = selectors.tenant_get(viewer=request.user, slug=slug)
         with transaction.atomic():
-            if data.keys() & {"name", "fair_weight"}:
+            if data.keys() & {"name", "fair_weight", "queue_priority"}:
                 services.tenant_update(
                     actor=viewer(request),
                     tenant=tenant,
                     name=data.get("name"),
                     fair_weight=data.get("fair_weight"),
+                    queue_priority=data.get("queue_priority"),
                 )
             if "parent" in data:
                 parent = _parent(request, data["parent"])

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from tenants.choices import Role
-from tenants.values import NAME_LIMIT, WEIGHT_MOST
+from tenants.values import NAME_LIMIT, PRIORITY_MOST, WEIGHT_MOST
 
 Choices = Iterable[tuple[str, str]]
 
@@ -50,9 +50,20 @@ class TenantEditForm(ServiceForm):
         help_text=_("Weight in the division of what nobody else claims; 0 gets none of it."),
     )
 
+    queue_priority = forms.IntegerField(
+        label=_("Queue priority"),
+        required=False,
+        min_value=0,
+        max_value=PRIORITY_MOST,
+        help_text=_(
+            "Among its siblings, who has a higher one is served first of what nobody else claims."
+        ),
+    )
+
     def __init__(self, *args: Any, may_weigh: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["fair_weight"].disabled = not may_weigh
+        for name in ("fair_weight", "queue_priority"):
+            self.fields[name].disabled = not may_weigh
 
 
 class TenantMoveForm(ServiceForm):

@@ -115,8 +115,9 @@ def test_tenants_are_made_changed_moved_and_deleted(root: APIClient) -> None:
     again = root.post(f"{V1}tenants/", sub, format="json")
     assert (again.status_code, list(again.json()["fields"])) == (400, ["slug"])
     assert root.delete(f"{V1}tenants/lab/").status_code == 409
-    change = {"name": "Other", "fair_weight": 2.5, "parent": None}
+    change = {"name": "Other", "fair_weight": 2.5, "queue_priority": 3, "parent": None}
     changed = root.patch(f"{V1}tenants/sub/", change, format="json").json()
+    assert changed["queue_priority"] == 3
     assert (changed["name"], changed["fair_weight"], changed["parent"]) == ("Other", 2.5, None)
     assert root.delete(f"{V1}tenants/lab/").status_code == 204
     assert root.get(f"{V1}tenants/lab/").status_code == 404

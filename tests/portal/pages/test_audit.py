@@ -10,9 +10,10 @@ from tests.portal.world import client_of
 
 
 def test_a_change_is_shown_with_its_actor_and_both_values(root: Client) -> None:
-    fields = {"name": "<i>New</i>", "fair_weight": "2"}
+    fields = {"name": "<i>New</i>", "fair_weight": "2", "queue_priority": "5"}
     root.post("/admin/tenants/vision/update/", fields)
     page = text_of(root.get("/admin/audit/?q=vision"))
+    assert "queue priority" in page
     assert "root" in page
     assert "Vision → &lt;i&gt;New&lt;/i&gt;" in page
     assert "<i>New" not in page
