@@ -20,8 +20,10 @@ from scheduler.core.snapshot import (
     Snapshot,
     TenantNode,
 )
+from scheduler.core.topology import BLOCK_LABELS, RACK_LABELS, Level, TopologyWish
 
 NOW_S = 1_000_000.0
+RACK, BLOCK = RACK_LABELS[0], BLOCK_LABELS[0]
 
 
 @dataclass
@@ -36,6 +38,9 @@ class _Node:
     taints: frozenset[str]
     sick: frozenset[int]
     groups: tuple[int, ...]
+    numa: tuple[int, ...]
+    nics: tuple[int, ...]
+    labels: dict[str, str]
 
 
 @dataclass
@@ -69,6 +74,10 @@ class FleetBuilder:
         taints: Sequence[str] = (),
         sick: Sequence[int] = (),
         groups: Sequence[int] = (),
+        numa: Sequence[int] = (),
+        nics: Sequence[int] = (),
+        rack: str = "",
+        block: str = "",
     ) -> "FleetBuilder":
         if devices and flavor not in self.flavors:
             self.flavor(flavor)
@@ -84,6 +93,9 @@ class FleetBuilder:
                 frozenset(taints),
                 frozenset(sick),
                 tuple(groups),
+                tuple(numa),
+                tuple(nics),
+                {name: at for name, at in ((RACK, rack), (BLOCK, block)) if at},
             )
         )
         return self
@@ -106,7 +118,7 @@ class FleetBuilder:
             node_ready=np.array([node.ready for node in nodes], dtype=np.bool_),
             node_note=tuple(node.note for node in nodes),
             node_taints=tuple(node.taints for node in nodes),
-            node_labels=tuple({} for _ in nodes),
+            node_labels=tuple(node.labels for node in nodes),
             device_uids=tuple(f"{nodes[n].name}/{i}" for n, i in places),
             device_node=np.array([n for n, _ in places], dtype=np.int64),
             device_flavor=np.array(of, dtype=np.int64),
@@ -118,6 +130,12 @@ class FleetBuilder:
                 [nodes[n].groups[i] if nodes[n].groups else -1 for n, i in places], dtype=np.int64
             ),
             flavors=flavors,
+            device_numa=np.array(
+                [nodes[n].numa[i] if nodes[n].numa else -1 for n, i in places], dtype=np.int64
+            ),
+            device_nic=np.array(
+                [nodes[n].nics[i] if nodes[n].nics else -1 for n, i in places], dtype=np.int64
+            ),
         )
         for job in running:
             _hold(fleet, job)
@@ -152,7 +170,11 @@ def job(
     hold: str = "",
     not_before_s: float = 0.0,
     min_throughput: float = 0.0,
+    within: str = "",
+    near: str = "",
+    placement: str = "",
 ) -> JobSpec:
+    """`within` is a level that is required, `near` one that is preferred."""
     return JobSpec(
         uid=uid,
         tenant=tenant,
@@ -169,6 +191,8 @@ def job(
         hold=hold,
         not_before_s=not_before_s,
         min_throughput=min_throughput,
+        topology=TopologyWish(Level(within or near), bool(within)) if within or near else None,
+        placement_wish=placement,
     )
 
 

@@ -8,6 +8,12 @@ WHOLE_MILLI = 1000
 CPU_FLAVOR = "cpu"
 """The flavor under which CPU is quoted: every job is charged its `cpu_milli` here."""
 
+ONE_PER_NODE = "one_per_node"
+"""Placement wish: no two replicas of the job on one node (anti-affinity, hard)."""
+
+PLACEMENT_WISHES = ("", "pack", "spread", ONE_PER_NODE)
+"""What a job may wish of its placement; "" = as the policy says."""
+
 
 @dataclass(frozen=True, slots=True)
 class ReplicaShape:

@@ -12,9 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.resources import ReplicaShape
+from scheduler.core.topology import TopologyWish
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+def _not_known() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,9 @@ class Fleet:
         device_healthy: (devices,) may take new work.
         device_link_group: (devices,) NVLink or HCCS island on the node, -1 = none known.
         flavors: the accelerator models that occur, sorted by name.
+        device_numa: (devices,) NUMA node that the device is on, -1 = not known; empty = of none.
+        device_nic: (devices,) network card nearest to the device, by its number on the node, -1 =
+            not known; empty = of none.
     """
 
     node_names: tuple[str, ...]
@@ -77,6 +85,8 @@ class Fleet:
     device_healthy: BoolArray
     device_link_group: IntArray
     flavors: tuple[FlavorSpec, ...]
+    device_numa: IntArray = field(default_factory=_not_known)
+    device_nic: IntArray = field(default_factory=_not_known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +111,9 @@ class JobSpec:
         promised_s: since when room is being made for it by evicting others, epoch seconds; 0 = none
             is. Jobs with a promise go first, so that what was freed for them is not taken.
         preempted_count: how often it was evicted for others already.
+        topology: how near to each other all replicas are to be; None = anywhere.
+        placement_wish: pack, spread or one_per_node (a replica never shares a node with another of
+            its job); "" = as the policy says.
     """
 
     uid: str
@@ -120,6 +133,8 @@ class JobSpec:
     min_throughput: float = 0.0
     promised_s: float = 0.0
     preempted_count: int = 0
+    topology: TopologyWish | None = None
+    placement_wish: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import numpy as np
 from scheduler.core.disruptions import check_disruptions, growth
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
-from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
-from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
+from scheduler.core.resources import CPU_FLAVOR, ONE_PER_NODE, WHOLE_MILLI
+from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, Snapshot
+from scheduler.core.topology import Level, domain_of
 
 
 def verify(snapshot: Snapshot, plan: Plan) -> None:
@@ -46,6 +47,7 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
     _require(job.replicas_min <= count <= job.replicas_max, f"job {uid!r} has {count} replicas")
     allowed = not job.flavors or start.flavor in job.flavors
     _require(allowed or not shape.devices, f"job {uid!r} may not use flavor {start.flavor!r}")
+    _check_wishes(fleet, job, start)
     for replica in start.replicas:
         node, devices = replica.node, replica.devices
         _require(bool(fleet.node_ready[node]), f"job {uid!r} is on a node that is not ready")
@@ -69,6 +71,34 @@ def _check_reserved(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start
         if meets and job.tenant not in one.tenants and job.uid not in one.jobs:
             free = used.isdisjoint(one.nodes)
             _require(free, f"job {job.uid!r} is in the way of reservation {one.id!r}")
+
+
+def _check_wishes(fleet: Fleet, job: JobSpec, start: Start) -> None:
+    """One domain of the level that is required, and one replica a node where that is asked."""
+    nodes = [replica.node for replica in start.replicas]
+    if job.placement_wish == ONE_PER_NODE:
+        _require(len(set(nodes)) == len(nodes), f"job {job.uid!r} has two replicas on one node")
+    if job.topology is None or not job.topology.required:
+        return
+    level = job.topology.level
+    domains = {_domain(fleet, level, replica) for replica in start.replicas}
+    near = len(domains) == 1 and () not in domains
+    _require(near, f"job {job.uid!r} is not in one {level}")
+
+
+def _domain(fleet: Fleet, level: Level, replica: ReplicaPlacement) -> tuple[int | str, ...]:
+    """Return the domain that a replica is in as a whole, () where it is in none."""
+    node, devices = replica.node, replica.devices
+    if level in {Level.RACK, Level.BLOCK}:
+        return domain_of(fleet.node_labels[node], level)
+    if level is Level.NODE:
+        return (node,)
+    table = fleet.device_link_group if level is Level.LINK else fleet.device_numa
+    groups = {int(table[device]) for device in devices} if len(table) else {-1}
+    if len(groups) == 1 and -1 not in groups:
+        return (node, *groups)
+    alone = level is Level.LINK and len(devices) == 1  # no links: an island of its own
+    return (node, -1, devices[0]) if alone else ()
 
 
 def _check_capacity(fleet: Fleet, jobs: dict[str, JobSpec], plan: Plan) -> None:

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.resources import CPU_FLAVOR, PLACEMENT_WISHES, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec
+from scheduler.core.topology import WITHIN_NODE
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.session import Session
 
@@ -50,7 +51,7 @@ def refusal(session: Session, job: JobSpec) -> Refusal | None:
 
 def _mistake(session: Session, job: JobSpec) -> str:
     """Return what is wrong with the request itself, "" if nothing."""
-    shape = job.shape
+    shape, wish = job.shape, job.topology
     checks = {
         "unknown_tenant": job.tenant in session.tree.index,
         "cpu_milli": 1 <= shape.cpu_milli <= MOST_AMOUNT,
@@ -64,6 +65,8 @@ def _mistake(session: Session, job: JobSpec) -> str:
         "submitted_s": math.isfinite(job.submitted_s),
         "not_before_s": math.isfinite(job.not_before_s),
         "min_throughput": 0 <= job.min_throughput <= 1,
+        "topology": bool(shape.devices) or not (wish and wish.level in WITHIN_NODE),
+        "placement_wish": job.placement_wish in PLACEMENT_WISHES,
     }
     return next((name for name, good in checks.items() if not good), "")
 
@@ -101,11 +104,14 @@ def never_fits_evidence(
         },
         "gpu_memory_mib": int(capacity.device_memory[of_flavors].max(initial=0)),
     }
-    return {
+    evidence = {
         "asked": asked(job),
         "largest_node": largest,
         "replicas_when_empty": max(room.values()),
     }
+    if job.topology and job.topology.required:
+        evidence["topology"] = job.topology.level.value
+    return evidence
 
 
 def quota_ever_evidence(session: Session, job: JobSpec, flavor: int) -> dict[str, object]:

@@ -13,7 +13,7 @@ from scheduler.core.snapshot import IntArray
 from scheduler.decide.backfill import Profile
 from scheduler.decide.feasibility import Demand, Filter, Free
 from scheduler.decide.placement import Site
-from scheduler.decide.scoring import SCORES, FloatArray
+from scheduler.decide.scoring import SCORES, FloatArray, Score
 
 MOST_KEPT = 256
 """So many demands and windows are remembered; a queue of more kinds forgets the oldest."""
@@ -164,7 +164,7 @@ class Counts:
     def site(self, demand: Demand, wanted: Filter, rows: int) -> Site:
         """Return what a placement is chosen from: the counts, and a score of every node."""
         key, seen = (demand, self._profile.rows[rows - 1]), len(self._profile.touched)
-        layout, free, score = self._profile.layout, self.free(rows), SCORES[self._placement]
+        layout, free, score = self._profile.layout, self.free(rows), self.score(demand)
         found = self._scored.get(key)
         if found is None:
             found = _Scored(score(layout, wanted, free, np.arange(layout.nodes)), seen)
@@ -175,6 +175,10 @@ class Counts:
             found.seen = seen
         counts = self.counted(demand, wanted, rows).counts
         return Site(layout, wanted, free, counts, found.scores)
+
+    def score(self, demand: Demand) -> Score:
+        """Return the score that the demand wishes, the policy's where it wishes none."""
+        return SCORES[demand.placement or self._placement]
 
     def pool(self, demand: Demand, wanted: Filter) -> Pool:
         """Return what is free now of all that a demand may use."""

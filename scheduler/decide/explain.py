@@ -1,5 +1,7 @@
 """Why a job that may run does not run now: the first reason that holds, with its numbers."""
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
 from scheduler.decide.standing import above_quota
+from scheduler.decide.topology import reach
 
 MOST_RESERVATIONS = 3
 """So many reservations are named to a job that waits for them."""
@@ -47,7 +50,7 @@ def _capacity(session: Session, job: JobSpec, flavors: list[int]) -> Blocked:
     evidence = free_evidence(session, job, flavors)
     if _fits_on_unavailable(session, job, flavors):
         found = Blocked(WaitReason.NODES_UNAVAILABLE, evidence | unavailable_evidence(session))
-    elif _enough_in_sum(session, job, flavors):
+    elif "topology" in evidence or _enough_in_sum(session, job, flavors):
         found = Blocked(WaitReason.FRAGMENTED, evidence)
     else:
         found = Blocked(WaitReason.WAITING_FOR_CAPACITY, evidence)
@@ -105,8 +108,21 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
             "largest_share_milli": max(pool.most.share for pool in pools),
             "largest_gpu_memory_mib": max(pool.most.share_memory for pool in pools),
         }
-    replicas = max(session.counted(session.demand(job, f), 1).total for f in flavors)
-    return {"asked": asked(job), "free": numbers, "replicas_that_fit": replicas}
+    replicas = max(session.room_now(job, flavor, 1) for flavor in flavors)
+    evidence: dict[str, object] = {"asked": asked(job), "free": numbers}
+    evidence["replicas_that_fit"] = replicas
+    return evidence | _topology_evidence(session, job, flavors)
+
+
+def _topology_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:
+    """Return the level that keeps a job from starting that would fit without it."""
+    if job.topology is None or not job.topology.required:
+        return {}
+    anywhere = replace(job, topology=None)
+    most = max(session.room_now(anywhere, flavor, 1) for flavor in flavors)
+    if most < job.replicas_min:
+        return {}
+    return {"topology": job.topology.level.value, "replicas_anywhere": most}
 
 
 def unavailable_evidence(session: Session) -> dict[str, object]:
@@ -150,8 +166,9 @@ def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> 
     for flavor in flavors:
         usable = session.counted(session.demand(job, flavor), 1)
         whatever = session.counted(session.demand(job, flavor, whatever_health=True), 1)
-        more = whatever.counts[nodes].sum() - usable.counts[nodes].sum()
-        if usable.total + more >= job.replicas_min:
+        counts = usable.counts.copy()
+        counts[nodes] = whatever.counts[nodes]
+        if reach(session.layout, counts, job.topology) >= job.replicas_min:
             return True
     return False
 

@@ -4,14 +4,17 @@ Everything is vectorised over nodes. Devices lie in a padded (nodes, width) grid
 is one row and a change of one node costs one row.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import BoolArray, Fleet, IntArray
+from scheduler.core.topology import Level, domain_of
 
 MOST_MEMORY_MIB = 1 << 40
 """Stands for device memory where there is no device; far above any."""
@@ -47,6 +50,8 @@ class Layout:
         ready: (nodes,) the node may take new work.
         impaired: indices of the nodes that are not ready or have a device that is not healthy.
         link_group: (nodes, width) link island, -1 = none known.
+        numa: (nodes, width) NUMA node, -1 = not known.
+        nic: (nodes, width) nearest network card, -1 = not known.
     """
 
     def __init__(self, fleet: Fleet) -> None:
@@ -58,6 +63,10 @@ class Layout:
         self.device_at = self._grid(fleet, np.arange(devices), fill=-1)
         self.flavor = self._grid(fleet, fleet.device_flavor, fill=-1)
         self.link_group = self._grid(fleet, fleet.device_link_group, fill=-1)
+        self.numa = self._known(fleet, fleet.device_numa)
+        self.nic = self._known(fleet, fleet.device_nic)
+        self._labels = fleet.node_labels
+        self._domains: dict[Level, IntArray] = {}
         present = self.device_at >= 0
         self.ready = np.asarray(fleet.node_ready, dtype=np.bool_)
         healthy = self._grid(fleet, fleet.device_healthy.astype(np.int64), fill=0) > 0
@@ -78,6 +87,57 @@ class Layout:
         grid[fleet.device_node, self.column] = values
         return grid
 
+    def _known(self, fleet: Fleet, values: IntArray) -> IntArray:
+        if not len(values):
+            return np.full((self.nodes, self.width), -1, dtype=np.int64)
+        return self._grid(fleet, values, fill=-1)
+
+    def domains(self, level: Level) -> IntArray:
+        """Return (nodes,) the number of each node's domain of a level, -1 = in none.
+
+        A node is its own domain of the levels within nodes. Numbers follow the sorted names.
+        """
+        if level not in self._domains:
+            self._domains[level] = self._domains_of(level)
+        return self._domains[level]
+
+    def _domains_of(self, level: Level) -> IntArray:
+        if level not in {Level.RACK, Level.BLOCK}:
+            return np.arange(self.nodes)
+        names = [domain_of(labels, level) for labels in self._labels]
+        index = {name: i for i, name in enumerate(sorted(set(names) - {()}))}
+        return np.array([index.get(name, -1) for name in names], dtype=np.int64)
+
+    @cached_property
+    def nearness(self) -> tuple[IntArray, ...]:
+        """Return (nodes, width) groups of devices near to each other, the nearest first.
+
+        Near by link, NUMA node and network card together, then by fewer of them; links count for
+        most, network cards for least. What is known of no device is left out; -1 = not known.
+        """
+        known = [grid for grid in (self.link_group, self.numa, self.nic) if (grid >= 0).any()]
+        kinds = range(len(known))
+        subsets = [s for size in kinds for s in combinations(kinds, size + 1)]
+        subsets.sort(key=lambda s: tuple(k not in s for k in kinds))
+        return tuple(_joined([known[k] for k in s]) for s in subsets) or (self.link_group,)
+
+    def islands(self, level: Level) -> IntArray:
+        """Return (nodes, width) which island of its node each device is in, counted from 0.
+
+        Islands of a level within nodes: of NVLink or HCCS, where a device without links is an
+        island of its own, or of NUMA, where a device of which it is not known is in none (-1).
+        """
+        groups = self.numa if level is Level.NUMA else self.link_group
+        alone = (groups < 0) & (self.device_at >= 0) & (level is Level.LINK)
+        apart = int(groups.max(initial=0)) + 1 + np.arange(self.width)
+        groups = np.where(alone, apart[None, :], groups)
+        known = np.where(groups >= 0, groups, np.iinfo(np.int64).max)
+        ranked = np.sort(known, axis=-1)
+        first = np.ones_like(ranked, dtype=np.bool_)
+        first[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+        below = (known[:, :, None] > ranked[:, None, :]) & first[:, None, :]
+        return np.where(groups >= 0, below.sum(axis=-1), -1)
+
     def free_now(self, fleet: Fleet) -> Free:
         """Return what the fleet has free, as arrays of this grid (copies)."""
         return Free(
@@ -91,6 +151,15 @@ class Layout:
         """Return (nodes,) whether each node's taints are all tolerated."""
         allowed = np.array([taints <= tolerations for taints in self.taints], dtype=np.bool_)
         return allowed[self.taint_of] if self.nodes else np.zeros(0, dtype=np.bool_)
+
+
+def _joined(grids: Sequence[IntArray]) -> IntArray:
+    """Return one group number for each combination of groups; -1 where one is not known."""
+    joined = grids[0]
+    for grid in grids[1:]:
+        apart = joined * (int(grid.max(initial=0)) + 1) + grid
+        joined = np.where((joined >= 0) & (grid >= 0), apart, -1)
+    return joined
 
 
 def _column_on_node(device_node: IntArray, nodes: int) -> IntArray:
@@ -107,18 +176,25 @@ class Demand:
         flavor: index of the flavor, `ANY` for a shape without devices.
         tolerations: taint keys that are tolerated.
         whatever_health: count nodes that are not ready and devices that are not healthy, too.
+        within: all replicas on a node share one island of this level; None = any devices do.
+        one_per_node: no node takes more than one replica.
+        placement: score that chooses among nodes; "" = the policy's.
     """
 
     shape: ReplicaShape
     flavor: int
     tolerations: frozenset[str]
     whatever_health: bool = False
+    within: Level | None = None
+    one_per_node: bool = False
+    placement: str = ""
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Work out the hash once: every look into a cache asks for it."""
-        key = (self.shape, self.flavor, self.tolerations, self.whatever_health)
-        object.__setattr__(self, "_hash", hash(key))
+        where = (self.flavor, self.tolerations, self.whatever_health)
+        how = (self.within, self.one_per_node, self.placement)
+        object.__setattr__(self, "_hash", hash((self.shape, where, how)))
 
     def __hash__(self) -> int:
         """Return the hash of all parts."""
@@ -133,10 +209,13 @@ class Filter:
         device_ok: (nodes, width) devices that may be used at all.
         memory_each: (nodes, width) device memory that a replica takes of each device, MiB.
         least_memory_mib: the least of that over the devices that may be used.
+        islands: (nodes, width) of which all replicas on a node share one; None = any devices do.
     """
 
     def __init__(self, layout: Layout, demand: Demand) -> None:
         shape = demand.shape
+        self.islands = None if demand.within is None else layout.islands(demand.within)
+        self._one_per_node = demand.one_per_node
         self.shape = shape
         self.node_ok = layout.tolerated(demand.tolerations)
         self.device_ok = layout.flavor == demand.flavor
@@ -163,6 +242,8 @@ class Filter:
         fit = np.minimum(free.cpu // shape.cpu_milli, free.memory // shape.memory_mib)
         if shape.devices:
             fit = np.minimum(fit, self._by_devices(free, nodes))
+        if self._one_per_node:
+            fit = np.minimum(fit, 1)
         return np.where(self.node_ok[nodes], np.maximum(fit, 0), 0)
 
     def takes(self, free: Free, nodes: IntArray | slice = slice(None)) -> BoolArray:
@@ -173,13 +254,34 @@ class Filter:
         return takes
 
     def _by_devices(self, free: Free, nodes: IntArray | slice) -> IntArray:
+        if self.islands is None:
+            return self._replicas(self._shares(free, nodes))
+        most: IntArray = self.count_islands(free, nodes).max(axis=-1, initial=0)
+        return most
+
+    def _shares(self, free: Free, nodes: IntArray | slice) -> IntArray:
+        """Return (nodes, width) how many replicas' parts each device takes."""
         if not self.shape.is_fraction:
-            counts: IntArray = self.takes(free, nodes).sum(axis=-1) // self.shape.devices
-            return counts
+            return self.takes(free, nodes).astype(np.int64)
         ok, each = self.device_ok[nodes], self.memory_each[nodes]
         times = np.minimum(free.milli // self.shape.gpu_milli, _divide(free.device_memory, each))
-        shares: IntArray = np.where(ok, np.maximum(times, 0), 0).sum(axis=-1)
+        shares: IntArray = np.where(ok, np.maximum(times, 0), 0)
         return shares
+
+    def _replicas(self, shares: IntArray) -> IntArray:
+        counts: IntArray = shares.sum(axis=-1) // self.shape.devices
+        return counts
+
+    def count_islands(self, free: Free, nodes: IntArray | slice = slice(None)) -> IntArray:
+        """Return (nodes, islands) how many replicas the devices of each island take."""
+        shares = self._shares(free, nodes)
+        if self.islands is None:
+            return self._replicas(shares)[:, None]
+        islands, most = self.islands[nodes], int(self.islands.max(initial=-1)) + 1
+        counts = np.zeros((len(shares), most), dtype=np.int64)
+        for island in range(most):
+            counts[:, island] = self._replicas(np.where(islands == island, shares, 0))
+        return counts
 
 
 def _memory_each(shape: ReplicaShape, memory: IntArray) -> IntArray:

@@ -5,7 +5,9 @@ Jobs of one kind share one object, so that whatever is known of one of them is k
 
 from dataclasses import dataclass
 
+from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.snapshot import Fleet, JobSpec
+from scheduler.core.topology import WITHIN_NODE
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import remember
 from scheduler.decide.feasibility import ANY, Demand, flavor_index
@@ -50,7 +52,8 @@ class Kinds:
         known = self._of.get(id(job))
         if known is None or known[0] is not job:
             allowed, mine = self._allowed_of(job), self._calendar.open_to(job)
-            same = (job.shape, allowed, job.tolerations, job.replicas_min, mine)
+            wishes = (job.topology, job.placement_wish)
+            same = (job.shape, allowed, job.tolerations, job.replicas_min, mine, wishes)
             known = (job, self._kinds.setdefault(same, Kind(allowed, mine, {})))
             remember(self._of, id(job), known, MOST_JOBS_KNOWN)
         return known[1]
@@ -82,9 +85,23 @@ class Kinds:
         demands = self.of(job).demands
         found = demands.get((flavor, whatever_health))
         if found is None:
-            new = Demand(job.shape, flavor, job.tolerations, whatever_health)
+            new = _demand(job, flavor, whatever_health=whatever_health)
             found = demands[flavor, whatever_health] = self._demands.setdefault(new, new)
         return found
+
+
+def _demand(job: JobSpec, flavor: int, *, whatever_health: bool) -> Demand:
+    wish, placement = job.topology, job.placement_wish
+    alone = placement == ONE_PER_NODE
+    return Demand(
+        job.shape,
+        flavor,
+        job.tolerations,
+        whatever_health,
+        within=wish.level if wish and wish.required and wish.level in WITHIN_NODE else None,
+        one_per_node=alone,
+        placement="" if alone else placement,
+    )
 
 
 def _normalised(fleet: Fleet) -> tuple[float, ...]:

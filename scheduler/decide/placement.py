@@ -9,6 +9,7 @@ from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Filter, Free, Layout
 from scheduler.decide.scoring import FloatArray, choose_share, choose_whole
+from scheduler.decide.topology import best_fit
 
 
 class Site(NamedTuple):
@@ -84,6 +85,9 @@ def _on_node(site: Site, node: int, count: int, policy: str) -> Iterator[Replica
     shape = site.wanted.shape
     milli = site.free.milli[node].copy()
     memory = site.free.device_memory[node].copy()
+    if site.wanted.islands is not None:
+        away = site.wanted.islands[node] != _island(site, node, count)
+        milli[away] = 0
     for _ in range(count):
         if not shape.devices:
             yield ReplicaPlacement(node, (), 0, 0)
@@ -96,6 +100,13 @@ def _on_node(site: Site, node: int, count: int, policy: str) -> Iterator[Replica
         yield ReplicaPlacement(node, devices, shape.gpu_milli, held)
 
 
+def _island(site: Site, node: int, replicas: int) -> int:
+    """Return the island of the node that the replicas share: the smallest that holds them."""
+    at = np.array([node])
+    free = Free(*(table[at] for table in site.free))
+    return best_fit(site.wanted.count_islands(free, at)[0], replicas)
+
+
 def _columns(site: Site, node: int, milli: IntArray, memory: IntArray, policy: str) -> list[int]:
     """Return the columns of the devices that the next replica takes on the node."""
     shape, each = site.wanted.shape, site.wanted.memory_each[node]
@@ -104,4 +115,5 @@ def _columns(site: Site, node: int, milli: IntArray, memory: IntArray, policy: s
     columns = np.flatnonzero(fits)
     if shape.is_fraction:
         return [choose_share(columns, milli[columns], tight=policy != "spread")]
-    return choose_whole(columns, site.layout.link_group[node, columns], shape.devices)
+    groups = [grid[node, columns] for grid in site.layout.nearness]
+    return choose_whole(columns, groups, shape.devices)

@@ -48,22 +48,26 @@ SCORES: Mapping[str, Score] = {"pack": pack, "spread": spread}
 
 
 def choose_whole(
-    columns: npt.NDArray[np.int64], groups: npt.NDArray[np.int64], devices: int
+    columns: npt.NDArray[np.int64], groups: Sequence[npt.NDArray[np.int64]], devices: int
 ) -> list[int]:
-    """Return the columns to take, of one link group where one is large enough.
+    """Return the columns to take: of the nearest group that is large enough, the smallest such.
 
     Args:
         columns: free devices of one node, ascending.
-        groups: link group of each, -1 = none known.
+        groups: groupings of them, nearest first, each the group of each device, -1 = none known.
         devices: how many to take, <= len(columns).
     """
-    members: dict[int, list[int]] = {}
-    for column, group in zip(columns.tolist(), groups.tolist(), strict=True):
-        members.setdefault(group, []).append(column)
-    enough = [m for group, m in members.items() if group >= 0 and len(m) >= devices]
-    if enough:
-        return min(enough, key=lambda m: (len(m), m))[:devices]
-    return _largest_first(list(members.values()))[:devices]
+    widest: list[list[int]] = []
+    for grouping in groups:
+        members: dict[int, list[int]] = {}
+        for column, group in zip(columns.tolist(), grouping.tolist(), strict=True):
+            members.setdefault(group, []).append(column)
+        enough = [m for group, m in members.items() if group >= 0 and len(m) >= devices]
+        if enough:
+            return min(enough, key=lambda m: (len(m), m))[:devices]
+        if not widest or len(members) < len(widest):
+            widest = list(members.values())
+    return _largest_first(widest)[:devices]
 
 
 def _largest_first(members: Sequence[list[int]]) -> list[int]:

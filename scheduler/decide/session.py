@@ -7,6 +7,7 @@ cached per kind of replica and window, and only the nodes that were touched are 
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.core.topology import WITHIN_NODE, TopologyWish
 from scheduler.decide.backfill import Hold, Profile
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import Counted, Counts, Pool, remember
@@ -22,7 +24,10 @@ from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
-from scheduler.decide.scoring import SCORES
+from scheduler.decide.topology import narrowed, reach
+
+WHATEVER_RESERVED_S = -math.inf
+"""End of a run that may use what is reserved for others, for `Calendar.closed`."""
 
 LEAST_NOTICE_S = 1.0
 """However short the grace, nobody is gone at the moment in which it is told to go."""
@@ -74,7 +79,7 @@ class Session:
         self.flavor_of: Mapping[str, int] = flavor_index(snapshot.fleet)
         self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
         self._filters: dict[Demand, Filter] = {}
-        self._rooms: dict[Demand, int] = {}
+        self._rooms: dict[tuple[Demand, TopologyWish | None], int] = {}
         self.calendar = Calendar(snapshot.reservations, now_s=now_s)
         self.kinds = Kinds(snapshot.fleet, self.calendar)
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
@@ -155,10 +160,11 @@ class Session:
     def empty_room(self, job: JobSpec, flavor: int) -> int:
         """Return how many replicas the empty cluster would hold, whatever the health now."""
         demand = self.demand(job, flavor, whatever_health=True)
-        if demand not in self._rooms:
+        key = (demand, job.topology)
+        if key not in self._rooms:
             counts = self.filter(demand).count(self.layout.capacity)
-            self._rooms[demand] = int(counts.sum())
-        return self._rooms[demand]
+            self._rooms[key] = reach(self.layout, counts, job.topology)
+        return self._rooms[key]
 
     def largest_node(self, flavor: int) -> int:
         """Return the most devices of a flavor on one node."""
@@ -246,10 +252,17 @@ class Session:
             most = min(most, self.quota_left(job, charge.flavor, first, last) // charge.amount)
         return most
 
-    def room_now(self, job: JobSpec, flavor: int, rows: int, end_s: float) -> int:
-        """Return how many replicas fit now for so many rows, on what is not reserved by `end_s`."""
+    def room_now(
+        self, job: JobSpec, flavor: int, rows: int, end_s: float = WHATEVER_RESERVED_S
+    ) -> int:
+        """Return how many replicas fit now for so many rows, on what is not reserved by `end_s`.
+
+        Where the job requires a topology, that is what the roomiest domain takes.
+        """
         counted = self.counted(self.demand(job, flavor), rows)
         closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
+        if job.topology:
+            return reach(self.layout, _without(counted.counts, closed), job.topology)
         return counted.total - int(counted.counts[closed].sum()) if len(closed) else counted.total
 
     def fit_now(
@@ -285,7 +298,8 @@ class Session:
                 continue
             replicas = min(replicas, self.room_now(job, flavor, last, end_s))
             if replicas >= max(job.replicas_min, best.replicas + 1 if best else 1):
-                best = Fit(flavor, replicas, self.now_s, self._site(job, flavor, last, end_s))
+                site = self._site(job, flavor, replicas, last, end_s)
+                best = Fit(flavor, replicas, self.now_s, site)
                 if replicas == job.replicas_max:
                     break
         if full and best is None:
@@ -307,19 +321,26 @@ class Session:
     def _until(self, job: JobSpec, rows: int | None, *, whatever_reserved: bool) -> float:
         """Return until when nodes must not be reserved for a job that starts now."""
         if whatever_reserved:
-            return -math.inf
+            return WHATEVER_RESERVED_S
         times = self.profile.times
         by_rows_s = times[rows] if rows and rows < len(times) else math.inf
         return min(by_rows_s, self.now_s + job.time_limit_s)
 
-    def _site(self, job: JobSpec, flavor: int, rows: int, end_s: float) -> Site:
-        site = self.site(self.demand(job, flavor), rows)
-        closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
-        if not len(closed):
+    def _site(self, job: JobSpec, flavor: int, replicas: int, rows: int, end_s: float) -> Site:
+        """Return what so many replicas are placed on: the nearest domains that the job wishes."""
+        demand, wish = self.demand(job, flavor), job.topology
+        site = self._open_site(job, demand, rows, end_s)
+        if wish is None:
             return site
-        counts = site.counts.copy()
-        counts[closed] = 0
-        return site._replace(counts=counts)
+        if wish.level in WITHIN_NODE and not wish.required:
+            island = self._open_site(job, replace(demand, within=wish.level), rows, end_s)
+            site = island if island.counts.max(initial=0) >= replicas else site
+        return site._replace(counts=narrowed(self.layout, site.counts, wish, replicas))
+
+    def _open_site(self, job: JobSpec, demand: Demand, rows: int, end_s: float) -> Site:
+        site = self.site(demand, rows)
+        closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
+        return site._replace(counts=_without(site.counts, closed)) if len(closed) else site
 
     # -- later --------------------------------------------------------------------------------
 
@@ -334,7 +355,7 @@ class Session:
             for flavor in self.allowed(job):
                 counts = self.filter(self.demand(job, flavor)).count(self.profile.row(k))
                 counts[self.calendar.closed(key.mine, times[k], times[k])] = 0
-                if counts.sum() < job.replicas_min:
+                if reach(self.layout, counts, job.topology) < job.replicas_min:
                     continue
                 if not quick_seen:
                     self._no_earlier[key], quick_seen = times[k], True
@@ -361,19 +382,20 @@ class Session:
             nodes: that may be used.
             part: what is free on exactly those nodes for as long as the job runs.
         """
-        start_s, wanted = self.profile.times[k], self.filter(self.demand(job, flavor))
-        fits = wanted.count(part, nodes)
+        start_s, demand = self.profile.times[k], self.demand(job, flavor)
+        wanted, counts = self.filter(demand), np.zeros(self.layout.nodes, dtype=np.int64)
+        counts[nodes] = wanted.count(part, nodes)
         closed = self.calendar.closed(self.kind(job).mine, start_s, start_s + job.time_limit_s)
-        if len(closed):
-            fits[np.isin(nodes, closed)] = 0
-        if fits.sum() < job.replicas_min:
+        counts[closed] = 0
+        if reach(self.layout, counts, job.topology) < job.replicas_min:
             return None
+        if job.topology:
+            counts = narrowed(self.layout, counts, job.topology, job.replicas_min)
         free = Free(*(table.copy() for table in self.profile.row(k)))
         for table, tight in zip(free, part, strict=True):
             table[nodes] = tight
-        counts, scores = np.zeros(self.layout.nodes, dtype=np.int64), np.zeros(self.layout.nodes)
-        counts[nodes] = fits
-        scores[nodes] = SCORES[self.policy.placement](self.layout, wanted, part, nodes)
+        scores = np.zeros(self.layout.nodes)
+        scores[nodes] = self.counts.score(demand)(self.layout, wanted, part, nodes)
         site = Site(self.layout, wanted, free, counts, scores)
         return Fit(flavor, job.replicas_min, start_s, site)
 
@@ -381,7 +403,7 @@ class Session:
 
     def take(self, job: JobSpec, fit: Fit) -> tuple[tuple[ReplicaPlacement, ...], float]:
         """Place a fit, hold it until the job's time limit, and return the placements and score."""
-        replicas, score = place(fit.site, fit.replicas, self.policy.placement)
+        replicas, score = place(fit.site, fit.replicas, self._placement(job))
         charges = self.charges(job, fit.flavor, fit.replicas)
         hold = Hold(job.tenant, charges, job.shape, replicas)
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
@@ -403,6 +425,9 @@ class Session:
         self._full.clear()  # there is more room later than there was
         self._no_earlier.clear()
 
+    def _placement(self, job: JobSpec) -> str:
+        return self.demand(job, ANY).placement or self.policy.placement
+
     def take_unavailable(self, job: JobSpec) -> None:
         """Let a job claim nodes that are not ready, so that two jobs never hope for the same.
 
@@ -412,12 +437,21 @@ class Session:
             demand = self.demand(job, flavor, whatever_health=True)
             counted = self.counted(demand, 1)
             counts = np.where(self.layout.ready, 0, counted.counts)
-            if counts.sum() >= job.replicas_min:
+            if reach(self.layout, counts, job.topology) >= job.replicas_min:
+                if job.topology:
+                    counts = narrowed(self.layout, counts, job.topology, job.replicas_min)
                 site = self.site(demand, 1)._replace(counts=counts)
-                replicas, _ = place(site, job.replicas_min, self.policy.placement)
+                replicas, _ = place(site, job.replicas_min, self._placement(job))
                 hold = Hold(job.tenant, (), job.shape, replicas)
                 self.profile.hold(hold, self.now_s, self.now_s + job.time_limit_s)
                 return
+
+
+def _without(counts: IntArray, nodes: IntArray) -> IntArray:
+    """Return a copy of the counts, 0 on some nodes."""
+    counts = counts.copy()
+    counts[nodes] = 0
+    return counts
 
 
 def allows_any(policy: Policy) -> bool:

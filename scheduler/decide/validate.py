@@ -116,6 +116,9 @@ def _check_fleet(fleet: Fleet) -> None:
         _shape(getattr(fleet, name), devices, name)
     for name in ("device_memory_mib", "device_healthy", "device_link_group"):
         _shape(getattr(fleet, name), devices, name)
+    for name in ("device_numa", "device_nic"):
+        if len(getattr(fleet, name)):
+            _shape(getattr(fleet, name), devices, name)
     _check_amounts(fleet, nodes)
 
 

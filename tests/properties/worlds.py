@@ -38,6 +38,9 @@ def fleets(draw: st.DrawFn) -> FleetBuilder:
             taints=draw(st.sampled_from([(), (), (), ("gpu",)])),
             sick=draw(sick),
             groups=[k // 2 for k in range(devices)],
+            numa=[k // 4 for k in range(devices)] if draw(st.booleans()) else (),
+            rack=draw(st.sampled_from(["r0", "r1", ""])),
+            block=draw(st.sampled_from(["x", "y", ""])),
         )
     return fleet
 
@@ -66,6 +69,8 @@ def trees(draw: st.DrawFn) -> list[TenantNode]:
 def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
     devices = draw(st.sampled_from([0, 0, 1, 1, 1, 2, 4]))
     replicas = draw(st.integers(1, 3))
+    level = draw(st.sampled_from(["", "", "", "node", "rack", "block", "link", "numa"]))
+    hard = draw(st.booleans())
     spec = job(
         uid,
         tenant=draw(st.sampled_from(TENANTS)),
@@ -81,6 +86,9 @@ def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
         limit_s=draw(st.sampled_from([600.0, 1800.0, 3600.0])),
         submitted_s=NOW_S - draw(st.sampled_from([0, 0, 500, 90_000])),
         tolerations=draw(st.sampled_from([(), ("gpu",)])),
+        within=level if hard else "",
+        near="" if hard else level,
+        placement=draw(st.sampled_from(["", "", "", "pack", "spread", "one_per_node"])),
         hold=draw(st.sampled_from([""] * 8 + ["on_hold", "awaiting_approval"])),
     )
     return replace(spec, preemptible=draw(st.integers(0, 3)) > 0)

@@ -16,6 +16,7 @@ from scheduler.decide.preemption.claim import NOBODY, Claim
 from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.quota import Charge, QuotaLedger
 from scheduler.decide.session import Fit, Session
+from scheduler.decide.topology import reach
 
 
 class Trial:
@@ -57,13 +58,15 @@ class Trial:
         self._ledger.usage = profile.ledger.usage[profile.quota_rows(self._first, self._last)]
         self._floor = Free(*(table.min(axis=0) for table in self._block))
         self._wanted = session.filter(session.demand(job, flavor))
-        self._counts = self._wanted.count(self._floor, nodes)
+        self._counts = np.zeros(session.layout.nodes, dtype=np.int64)
+        self._counts[nodes] = self._wanted.count(self._floor, nodes)
 
     # -- what it needs ------------------------------------------------------------------------
 
     def has_room(self) -> bool:
         """Return whether all its replicas find a place."""
-        return bool(self._counts.sum() >= self._job.replicas_min)
+        reached = reach(self._session.layout, self._counts, self._job.topology)
+        return reached >= self._job.replicas_min
 
     def short_of(self) -> list[str]:
         """Return the flavors of which the tenant's quota does not suffice."""
@@ -144,4 +147,4 @@ class Trial:
         for floor, table in zip(self._floor, self._block, strict=True):
             floor[at] = table[:, at].min(axis=0)
         part = Free(*(table[at] for table in self._floor))
-        self._counts[at] = self._wanted.count(part, self._nodes[at])
+        self._counts[self._nodes[at]] = self._wanted.count(part, self._nodes[at])

@@ -6,8 +6,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
+from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import IntArray, JobSpec
+from scheduler.decide.kinds import Kind
 from scheduler.decide.ordering import Ranked
 from scheduler.decide.session import Session
 
@@ -60,7 +61,7 @@ class NodeGroups:
         return len(self.cpu)
 
 
-Key: TypeAlias = tuple[str, ReplicaShape, tuple[int, ...], frozenset[str], int, int, int]
+Key: TypeAlias = tuple[str, Kind, int, int]
 
 
 def group_nodes(session: Session) -> NodeGroups:
@@ -105,9 +106,7 @@ def _sums(of_node: IntArray, values: IntArray, groups: int) -> IntArray:
 
 def key_of(session: Session, job: JobSpec, rows: int) -> Key:
     """Return what makes two jobs equal to the program."""
-    allowed = session.allowed(job)
-    gang = (job.replicas_min, job.replicas_max)
-    return (job.tenant, job.shape, allowed, job.tolerations, *gang, rows)
+    return (job.tenant, session.kind(job), job.replicas_max, rows)
 
 
 def group_jobs(
@@ -140,7 +139,7 @@ def _room(session: Session, job: JobSpec, rows: int, groups: NodeGroups) -> dict
     for flavor in session.allowed(job):
         if session.quota_replicas(job, flavor, 0, rows) < job.replicas_min:
             continue
-        counted = session.counted(session.demand(job, flavor), rows)
-        if counted.total >= job.replicas_min:
+        if session.room_now(job, flavor, rows) >= job.replicas_min:
+            counted = session.counted(session.demand(job, flavor), rows)
             room[flavor] = _sums(groups.of_node, counted.counts, groups.count)
     return room
