@@ -17,6 +17,7 @@ from portal.flavor_names import flavor_label
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from telemetry import units
 
+KILO = 1000.0
 Numbers: TypeAlias = Mapping[str, Any]
 Sentence: TypeAlias = Callable[[Numbers], str]
 
@@ -84,6 +85,8 @@ def fields_at_fault(pending: Numbers) -> tuple[str, ...]:
         return ("flavors",) if evidence.get("asked", {}).get("flavors") else ("devices",)
     if code == "exceeds_max_quota":
         return ("cpu_milli",) if evidence.get("flavor") == CPU_FLAVOR else ("devices",)
+    if code == "exceeds_power_cap":
+        return ("devices",)
     if code == "misconfigured":
         mistake = str(evidence.get("mistake", ""))
         return (
@@ -237,6 +240,26 @@ def _exceeds_max_quota(evidence: Numbers) -> str:
     )
 
 
+def _watts(amount: Any) -> str:
+    """Return `2.4 kW` or `700 W`."""
+    watts = float(amount or 0)
+    return f"{watts / 1000:.1f} kW" if watts >= KILO else f"{watts:.0f} W"
+
+
+def _exceeds_power_cap(evidence: Numbers) -> str:
+    return _("It needs %(asked)s of board power; the cluster's cap is %(cap)s.") % {
+        "asked": _watts(evidence.get("asked_w")),
+        "cap": _watts(evidence.get("cap_w")),
+    }
+
+
+def _waiting_for_power(evidence: Numbers) -> str:
+    return _(
+        "The cluster's power cap is in the way: it needs %(asked)s, and %(held)s of %(cap)s "
+        "are allocated."
+    ) % {name: _watts(evidence.get(f"{name}_w")) for name in ("asked", "held", "cap")}
+
+
 def _waiting_for_quota(evidence: Numbers) -> str:
     if "flavor" not in evidence:
         return _("The tenant's quota is in use; it starts when jobs of the tenant end.")
@@ -336,10 +359,12 @@ WAITING: dict[str, Sentence] = {
     "no_matching_flavor": _no_matching_flavor,
     "never_fits": _never_fits,
     "exceeds_max_quota": _exceeds_max_quota,
+    "exceeds_power_cap": _exceeds_power_cap,
     "awaiting_approval": lambda _e: _("It waits for somebody to approve it."),
     "budget_spent": lambda _e: _("The tenant's budget is spent."),
     "backing_off": lambda _e: _("The last start failed; it is tried again in a moment."),
     "waiting_for_quota": _waiting_for_quota,
+    "waiting_for_power": _waiting_for_power,
     "nodes_unavailable": _nodes_unavailable,
     "reserved": _reserved,
     "fragmented": _fragmented,

@@ -71,12 +71,21 @@ class SchedulingPolicy(models.Model):
     solver = models.CharField(
         max_length=20, default="highs", choices=[("highs", "HiGHS"), ("cbc", "CBC")]
     )
+    power_cap_w = models.FloatField(
+        null=True,
+        blank=True,
+        help_text=_("Watts of board power that may be allocated; empty: no cap."),
+    )
 
     class Meta:
         constraints = [
             models.CheckConstraint(
                 condition=Q(budget_s__gt=0, budget_s__lte=60), name="policy_budget_in_0_60"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(power_cap_w=None) | Q(power_cap_w__gte=0, power_cap_w__lte=1e9),
+                name="policy_power_cap_in_0_1e9",
+            ),
         ]
 
     def __str__(self) -> str:

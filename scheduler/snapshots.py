@@ -95,6 +95,7 @@ def policy_of(cluster: Cluster) -> Policy:
         objective=_weights(ObjectiveWeights(), weights.get("objective")),
         solver=row.solver if row.solver in SOLVERS else SOLVERS[0],
         kinds=_kinds(row.kinds, row.strategy if known else RULES),
+        power_cap_w=row.power_cap_w,
         shadow=row.shadow if row.shadow in STRATEGIES else "",
     )
 

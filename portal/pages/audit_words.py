@@ -42,6 +42,7 @@ FIELDS: Final[Words] = {
     "kinds": _("strategies of kinds"),
     "shadow": _("shadow"),
     "solver": _("solver"),
+    "power_cap_w": _("power cap in watts"),
     "weights": _("weights"),
     "value": _("value"),
     "preemptible": _("preemptible"),

@@ -60,6 +60,7 @@ def _initial(cluster: Cluster) -> dict[str, Any]:
         "placement": policy.placement,
         "shadow": policy.shadow,
         "solver": policy.solver,
+        "power_cap_w": policy.power_cap_w,
         **{f"kind_{kind}": strategy for kind, strategy in policy.kinds},
     }
 

@@ -89,6 +89,8 @@ class Policy:
         kinds: (job kind, strategy) of the kinds of jobs that another strategy decides than
             `strategy`; within a priority class those that the rules decide go first.
         shadow: strategy that decides on the same snapshot for comparison only; "" = none.
+        power_cap_w: nothing starts that would raise the board power of what is allocated above
+            this; a share of a device counts with its part. None = no cap.
     """
 
     strategy: str = "optimising"
@@ -105,6 +107,7 @@ class Policy:
     solver: str = "highs"
     kinds: tuple[tuple[str, str], ...] = ()
     shadow: str = ""
+    power_cap_w: float | None = None
 
     def strategy_of(self, kind: str) -> str:
         """Return the strategy that decides jobs of a kind."""

@@ -16,10 +16,12 @@ class WaitReason(StrEnum):
     NO_MATCHING_FLAVOR = "no_matching_flavor"
     NEVER_FITS = "never_fits"
     EXCEEDS_MAX_QUOTA = "exceeds_max_quota"
+    EXCEEDS_POWER_CAP = "exceeds_power_cap"
     AWAITING_APPROVAL = "awaiting_approval"
     BUDGET_SPENT = "budget_spent"
     BACKING_OFF = "backing_off"
     WAITING_FOR_QUOTA = "waiting_for_quota"
+    WAITING_FOR_POWER = "waiting_for_power"
     NODES_UNAVAILABLE = "nodes_unavailable"
     RESERVED = "reserved"
     FRAGMENTED = "fragmented"
@@ -35,6 +37,7 @@ NEVER = frozenset(
         WaitReason.NO_MATCHING_FLAVOR,
         WaitReason.NEVER_FITS,
         WaitReason.EXCEEDS_MAX_QUOTA,
+        WaitReason.EXCEEDS_POWER_CAP,
     }
 )
 """Reasons that time alone does not cure: refused at submit, with the remedy."""

@@ -13,8 +13,8 @@ from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.core.topology import Level, domain_of
 
 
-def verify(snapshot: Snapshot, plan: Plan) -> None:
-    """Check a plan against the snapshot it was made on.
+def verify(snapshot: Snapshot, plan: Plan, *, power_cap_w: float | None = None) -> None:
+    """Check a plan against the snapshot it was made on, and the policy's power cap.
 
     Raises:
         InvalidPlanError: names the invariant that is broken and the job, node or tenant.
@@ -32,6 +32,8 @@ def verify(snapshot: Snapshot, plan: Plan) -> None:
         _check_reserved(snapshot, plan.now_s, jobs[start.uid], start)
     _check_capacity(snapshot.fleet, jobs, plan)
     _check_quota(snapshot, jobs, plan)
+    if power_cap_w is not None:
+        _check_power(snapshot.fleet, plan, power_cap_w)
 
 
 def _require(condition: bool | np.bool_, message: str) -> None:
@@ -179,3 +181,20 @@ def _check_flavor(
             used[tenant.parent] += from_above
             if slug in concerned and from_above:
                 concerned.add(tenant.parent)
+
+
+def _check_power(fleet: Fleet, plan: Plan, cap_w: float) -> None:
+    """What starts raises the board power of what is allocated to the cap at most."""
+    known = [flavor.power_w for flavor in fleet.flavors if flavor.power_w is not None]
+    most = max(known, default=0.0)
+    board = [round(1000 * (most if f.power_w is None else f.power_w)) for f in fleet.flavors]
+    board_mw = np.array([*board, 0], dtype=np.int64)[fleet.device_flavor]
+    held = int(((WHOLE_MILLI - fleet.device_free_milli) * board_mw).sum())
+    added = sum(
+        replica.gpu_milli * int(board_mw[device])
+        for start in plan.starts
+        for replica in start.replicas
+        for device in replica.devices
+    )
+    watts = (held + added) / 1e6
+    _require(not added or watts <= cap_w, f"{watts} W pass the power cap of {cap_w} W")

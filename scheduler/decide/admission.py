@@ -4,7 +4,7 @@ The order of the questions is the order of `WaitReason`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -85,6 +85,9 @@ def _never(session: Session, job: JobSpec) -> Refusal | None:
     most = {flavor: session.quota_ever(job, flavor) for flavor in large}
     if max(most.values()) < job.replicas_min:
         return Refusal(WaitReason.EXCEEDS_MAX_QUOTA, quota_ever_evidence(session, job, large[0]))
+    owned = [flavor for flavor in large if most[flavor] >= job.replicas_min]
+    if not any(session.power.ever(job, flavor) for flavor in owned):
+        return Refusal(WaitReason.EXCEEDS_POWER_CAP, power_ever_evidence(session, job, owned))
     return None
 
 
@@ -127,6 +130,14 @@ def quota_ever_evidence(session: Session, job: JobSpec, flavor: int) -> dict[str
                 "may_borrow": job.preemptible,
             }
     return {"flavor": CPU_FLAVOR}
+
+
+def power_ever_evidence(
+    session: Session, job: JobSpec, flavors: Sequence[int]
+) -> dict[str, object]:
+    """Return the fewest watts that the job would add, and the cap."""
+    asked_w = session.power.least_w(job, flavors)
+    return {"asked": asked(job), "asked_w": asked_w, "cap_w": session.policy.power_cap_w}
 
 
 def asked(job: JobSpec) -> dict[str, object]:

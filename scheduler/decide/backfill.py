@@ -16,6 +16,7 @@ import numpy as np
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Free, Layout
+from scheduler.decide.power import held_uw
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 
 RUNNING_ROWS = 48
@@ -108,6 +109,7 @@ class Profile:
         ends_s: (holds,) when each of the holds ends, epoch seconds after `now_s`.
         now_s: epoch seconds.
         exact: times after now that begin rows of their own.
+        board: (nodes, width) board power in milliwatts; None = nobody asks for it.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class Profile:
         *,
         now_s: float,
         exact: Sequence[float] = (),
+        board: IntArray | None = None,
     ) -> None:
         self.layout, own = layout, frozenset(exact)
         merged = _merged_ends([end_s for end_s in ends_s if end_s not in own], RUNNING_ROWS)
@@ -130,6 +133,10 @@ class Profile:
         self._tables = _freed(free, running, released, len(self.rows))
         self.ledger = QuotaLedger(tree, HARD_ROWS)
         self.ledger.load(_held(tree, running, released, len(self.rows)))
+        self._board = board
+        self._power = np.zeros(HARD_ROWS, dtype=np.int64)
+        if board is not None:
+            self._power[: len(self.rows)] = held_uw(board, self._tables.milli[: len(self.rows)])
         self.touched: list[int] = []
         self.version = 0
         self.first_reserved_s = float("inf")
@@ -146,6 +153,7 @@ class Profile:
         for table in self._tables:
             table[target] = table[source]
         self.ledger.usage[target] = self.ledger.usage[source]
+        self._power[target] = self._power[source]
         self.times.insert(at, time_s)
         self.rows.insert(at, target)
 
@@ -185,6 +193,14 @@ class Profile:
         """Return the array rows of a window, for the ledger."""
         return np.array(self.rows[first:last], dtype=np.int64)
 
+    def power_uw(self, first: int, last: int) -> int:
+        """Return the most microwatts that are held in one of the logical rows first..last-1."""
+        return int(self.powers_uw(first, last).max())
+
+    def powers_uw(self, first: int, last: int) -> IntArray:
+        """Return (rows,) microwatts held in the logical rows first..last-1, a copy."""
+        return self._power[self.quota_rows(first, last)]
+
     # -- writing ------------------------------------------------------------------------------
 
     def hold(self, hold: Hold, start_s: float, end_s: float) -> None:
@@ -221,6 +237,9 @@ class Profile:
             if place.devices:
                 at = (rows[:, None], place.node, self.layout.column[list(place.devices)])
                 tables.milli[at] -= sign * place.gpu_milli
+                if self._board is not None:
+                    board = self._board[at[1], at[2]].sum()
+                    self._power[rows] += sign * place.gpu_milli * board
                 tables.device_memory[at] -= sign * place.gpu_memory_mib
 
 

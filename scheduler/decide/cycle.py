@@ -54,7 +54,7 @@ def decide(
     validate(snapshot)
     snapshot = _ordered(snapshot)
     began_s = clock() if clock else 0.0
-    plan = _checked(snapshot, _rules(snapshot, policy, now_s, budget_s))
+    plan = _checked(snapshot, policy, _rules(snapshot, policy, now_s, budget_s))
     spent_s = clock() - began_s if clock else 0.0
     asked = asked_of(snapshot, policy)
     if asked != RULES:
@@ -125,10 +125,10 @@ def _rules(snapshot: Snapshot, policy: Policy, now_s: float, budget_s: float) ->
     return load(RULES)(snapshot, policy, now_s=now_s, budget_s=budget_s)
 
 
-def _checked(snapshot: Snapshot, plan: Plan) -> Plan:
+def _checked(snapshot: Snapshot, policy: Policy, plan: Plan) -> Plan:
     """Return the rules plan if it holds, else one that starts nothing and says so."""
     try:
-        verify(snapshot, plan)
+        verify(snapshot, plan, power_cap_w=policy.power_cap_w)
     except InvalidPlanError as broken:
         return _nothing(snapshot, plan, str(broken))
     return plan
@@ -159,7 +159,7 @@ def _improved(
         plan = load(asked)(
             snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
         )
-        verify(snapshot, plan)
+        verify(snapshot, plan, power_cap_w=policy.power_cap_w)
     except InvalidPlanError as broken:
         return _replaced(rules, asked, "invalid", str(broken))
     except Exception as failure:  # noqa: BLE001 - a strategy is a plug-in: the rules answer for it

@@ -10,6 +10,7 @@ from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.admission import asked
 from scheduler.decide.feasibility import ANY
+from scheduler.decide.power import MICRO
 from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
 from scheduler.decide.standing import above_quota
@@ -35,8 +36,15 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
     ]
     if not with_quota:
         return Blocked(WaitReason.WAITING_FOR_QUOTA, quota_evidence(session, job))
-    capacity = _capacity(session, job, with_quota)
-    if session.fit_now(job, with_quota, rows=1, whatever_reserved=True):
+    with_power = [
+        flavor
+        for flavor in with_quota
+        if session.power_replicas(job, flavor, 0, 1) >= job.replicas_min
+    ]
+    if not with_power:
+        return Blocked(WaitReason.WAITING_FOR_POWER, power_evidence(session, job, with_quota))
+    capacity = _capacity(session, job, with_power)
+    if session.fit_now(job, with_power, rows=1, whatever_reserved=True):
         return Blocked(WaitReason.RESERVED, capacity.evidence | reserved_evidence(session, job))
     return capacity
 
@@ -82,6 +90,14 @@ def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) ->
         "may_borrow": job.preemptible,
     }
     return numbers | ({"above_milli": above} if above else {})
+
+
+def power_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:
+    """Return the watts that are missing on the flavor that needs fewest: asked, held, the cap."""
+    held_w = session.profile.power_uw(0, 1) / MICRO
+    asked_w = session.power.least_w(job, flavors)
+    cap_w = session.policy.power_cap_w
+    return {"asked": asked(job), "asked_w": asked_w, "held_w": held_w, "cap_w": cap_w}
 
 
 def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[str, object]:

@@ -76,6 +76,8 @@ def for_refused(session: Session, job: JobSpec, why: Refusal) -> tuple[Remedy, .
         more = _more_quota_ever(session, job)
     elif why.code in {WaitReason.NO_MATCHING_FLAVOR, WaitReason.NEVER_FITS}:
         more = _toleration(session, job)
+    elif why.code is WaitReason.EXCEEDS_POWER_CAP:
+        more = []
     else:
         return ()
     helps = _smallest_changes(session, job, lambda changed: refusal(session, changed) is None)

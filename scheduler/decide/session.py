@@ -23,6 +23,7 @@ from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flav
 from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
+from scheduler.decide.power import PowerCap
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
 from scheduler.decide.topology import narrowed, reach
 
@@ -62,6 +63,7 @@ class Session:
 
     Attributes:
         profile: capacity and quota over time.
+        power: the cap on board power.
         counts: what was counted on it.
         tree: the compiled quota tree.
         explained: kind and flavors -> version of the profile, and the reason found then.
@@ -83,6 +85,7 @@ class Session:
         self.calendar = Calendar(snapshot.reservations, now_s=now_s)
         self.kinds = Kinds(snapshot.fleet, self.calendar)
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
+        self.power = PowerCap(policy.power_cap_w, snapshot.fleet.flavors)
         self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)
         self.free_at_start = self.layout.free_now(snapshot.fleet)
         self.plan_from(self.free_at_start, by_limit(now_s))
@@ -94,7 +97,14 @@ class Session:
             exact.add(self.notice_s)
         exact.update(self.calendar.times_s)
         self.profile = Profile(
-            self.layout, free, self.tree, cells, ends_s, now_s=self.now_s, exact=sorted(exact)
+            self.layout,
+            free,
+            self.tree,
+            cells,
+            ends_s,
+            now_s=self.now_s,
+            exact=sorted(exact),
+            board=self.power.grid_mw(self.layout.flavor),
         )
         self.counts = Counts(self.profile, self.policy.placement)
         self._firm: dict[tuple[str, str], list[_Firm]] = {}
@@ -265,6 +275,22 @@ class Session:
             return reach(self.layout, _without(counted.counts, closed), job.topology)
         return counted.total - int(counted.counts[closed].sum()) if len(closed) else counted.total
 
+    def power_left_uw(self, first: int, last: int) -> int | None:
+        """Return what the power cap leaves in all of the rows first..last-1; None = no cap."""
+        return self.power.left_uw(self.profile.power_uw(first, last))
+
+    def power_replicas(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
+        """Return how many replicas the power cap allows in rows first..last-1."""
+        each, left = self.power.needs_uw(job, flavor, 1), self.power_left_uw(first, last)
+        if left is None or each == 0:
+            return job.replicas_max
+        return max(0, min(job.replicas_max, left // each))
+
+    def may_hold(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
+        """Return how many replicas quota and power cap allow in rows first..last-1."""
+        quota = self.quota_replicas(job, flavor, first, last)
+        return min(quota, self.power_replicas(job, flavor, first, last))
+
     def fit_now(
         self,
         job: JobSpec,
@@ -292,7 +318,7 @@ class Session:
         best: Fit | None = None
         full = ordinary  # until quota was in the way somewhere
         for flavor in self.allowed(job) if flavors is None else flavors:
-            replicas = self.quota_replicas(job, flavor, 0, last)
+            replicas = self.may_hold(job, flavor, 0, last)
             if replicas < max(job.replicas_min, best.replicas + 1 if best else 1):
                 full = False
                 continue
@@ -368,7 +394,7 @@ class Session:
         """Return the fit that begins with row k; only on the nodes with room in that row."""
         start_s = self.profile.times[k]
         last = max(k + 1, self.profile.until(start_s + job.time_limit_s))
-        if self.quota_replicas(job, flavor, k, last) < job.replicas_min:
+        if self.may_hold(job, flavor, k, last) < job.replicas_min:
             return None
         return self.fit_in(job, flavor, k, nodes, self.profile.floor(k, last, nodes))
 

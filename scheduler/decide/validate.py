@@ -24,6 +24,9 @@ MOST_QUOTA_SUM = 1 << 60
 MOST_JOBS = 200_000
 """More cannot be answered within a cycle; the product reads the first 20,000 of a queue."""
 
+MOST_POWER_W = 1e9
+"""A gigawatt: no cluster is larger, and microwatts still fit 64 bits."""
+
 MOST_WEIGHT = 1e9
 """Beyond, a part swallows the digits of the others, and their sum is soon infinite."""
 
@@ -64,8 +67,6 @@ def validate_policy(policy: Policy) -> None:
     """
     if policy.placement not in SCORES:
         raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
-    if policy.solver not in SOLVERS:
-        raise InvalidPolicyError(f"solver {policy.solver!r} is not one of {list(SOLVERS)}")
     _check_strategies(policy)
     for weights in (policy.order, policy.objective):
         for name, weight in asdict(weights).items():
@@ -80,7 +81,15 @@ def validate_policy(policy: Policy) -> None:
 
 
 def _check_strategies(policy: Policy) -> None:
-    """Beside the rules one strategy may decide, for one plan is made of all kinds of jobs."""
+    """Check who decides, and under which power cap.
+
+    Beside the rules one strategy may decide, for one plan is made of all kinds of jobs.
+    """
+    if policy.solver not in SOLVERS:
+        raise InvalidPolicyError(f"solver {policy.solver!r} is not one of {list(SOLVERS)}")
+    cap_w = policy.power_cap_w
+    if cap_w is not None and not 0 <= cap_w <= MOST_POWER_W:
+        raise InvalidPolicyError(f"power cap is {cap_w} W")
     named = {policy.strategy, *(strategy for _, strategy in policy.kinds)}
     for name in sorted({*named, policy.shadow} - {""}):
         if name not in STRATEGIES:

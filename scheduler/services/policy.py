@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from scheduler import events
 from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.decide.validate import MOST_POWER_W
 from scheduler.models import SchedulingPolicy
 from scheduler.services.setup import policy_ensure
 from scheduler.services.strategies import checked_strategies, refuse_two
@@ -19,6 +20,7 @@ from tenants.errors import InvalidValueError, NotAllowedError
 
 PLACEMENTS = ("pack", "spread")
 BUDGET_MOST_S = 60.0
+UNCHANGED = object()
 
 
 def policy_update(
@@ -31,6 +33,7 @@ def policy_update(
     kinds: object = None,
     shadow: object = None,
     solver: object = None,
+    power_cap_w: object = UNCHANGED,
 ) -> SchedulingPolicy:
     """Change a cluster's policy; None leaves a value as it is. The next cycle obeys.
 
@@ -43,6 +46,7 @@ def policy_update(
         kinds: job kind -> strategy, of all kinds that another strategy decides.
         shadow: strategy that decides beside for comparison; "" = none.
         solver: of the optimising strategy.
+        power_cap_w: watts of board power that may be allocated; None = no cap.
 
     Raises:
         NotAllowedError: the actor does not run the portal.
@@ -51,7 +55,7 @@ def policy_update(
     if not policies.is_platform_admin(actor):
         raise NotAllowedError(_("Only who runs the portal may change how a cluster decides."))
     wanted = _checked(strategy, budget_s, placement)
-    wanted |= checked_strategies(kinds, shadow, solver)
+    wanted |= checked_strategies(kinds, shadow, solver) | _checked_cap(power_cap_w)
     with transaction.atomic(), acting(actor):
         policy_ensure(cluster=cluster)
         row = SchedulingPolicy.objects.select_for_update().get(cluster=cluster)
@@ -85,7 +89,21 @@ def _checked(strategy: object, budget_s: object, placement: object) -> dict[str,
     return wanted
 
 
+def _checked_cap(power_cap_w: object) -> dict[str, float | None]:
+    if power_cap_w is UNCHANGED:
+        return {}
+    if power_cap_w is None:
+        return {"power_cap_w": None}
+    if isinstance(power_cap_w, (int, float)) and _is_number(power_cap_w):
+        watts = float(power_cap_w)
+        if 0 <= watts <= MOST_POWER_W:
+            return {"power_cap_w": watts}
+    raise InvalidValueError.of("power_cap_w", _("Write watts, 0 or more, or nothing."))
+
+
+def _is_number(value: float) -> bool:
+    return not isinstance(value, bool) and math.isfinite(value)
+
+
 def _is_budget(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return math.isfinite(value) and 0 < value <= BUDGET_MOST_S
+    return isinstance(value, (int, float)) and _is_number(value) and 0 < value <= BUDGET_MOST_S

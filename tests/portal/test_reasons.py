@@ -97,6 +97,19 @@ CASES = {
         {"flavor": "a100", "asked_milli": 4000, "most_milli": 2500, "named": True},
         "It asks for 4 × a100; with all that it may borrow, the tenant gets 2.5 × a100.",
     ),
+    "more than the power cap": (
+        "exceeds_power_cap",
+        {"asked_w": 2800.0, "cap_w": 900.0},
+        "It needs 2.8 kW of board power; the cluster's cap is 900 W.",
+    ),
+    "the power cap in the way": (
+        "waiting_for_power",
+        {"asked_w": 700.0, "held_w": 1400.0, "cap_w": 2000.0},
+        (
+            "The cluster's power cap is in the way: it needs 700 W, and 1.4 kW of 2.0 kW "
+            "are allocated."
+        ),
+    ),
     "quota in use": (
         "waiting_for_quota",
         {

@@ -51,6 +51,11 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
         help_text="Strategy that decides beside, for comparison only; empty: none.",
     )
     solver = serializers.ChoiceField(choices=["highs", "cbc"], required=False)
+    power_cap_w = serializers.FloatField(
+        required=False,
+        allow_null=True,
+        help_text="Watts of board power that may be allocated; null: no cap.",
+    )
 
 
 class ClusterFilter(django_filters.FilterSet):  # type: ignore[misc]

@@ -43,6 +43,13 @@ class PolicyForm(ServiceForm):
         help_text=_("Of the optimising strategy; HiGHS solves where CBC is not installed."),
     )
 
+    power_cap_w = forms.FloatField(
+        label=_("Power cap in watts"),
+        min_value=0,
+        required=False,
+        help_text=_("Nothing starts above it; board power counts. Empty: no cap."),
+    )
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         for kind in JobKind:

@@ -56,6 +56,7 @@ class Trial:
         self._place = {node: i for i, node in enumerate(nodes.tolist())}
         self._ledger = QuotaLedger(session.tree)
         self._ledger.usage = profile.ledger.usage[profile.quota_rows(self._first, self._last)]
+        self._held_uw = profile.powers_uw(self._first, self._last)
         self._floor = Free(*(table.min(axis=0) for table in self._block))
         self._wanted = session.filter(session.demand(job, flavor))
         self._counts = np.zeros(session.layout.nodes, dtype=np.int64)
@@ -78,12 +79,19 @@ class Trial:
         ]
 
     def fits(self) -> bool:
-        """Return whether places and quota suffice."""
-        return self.has_room() and not self.short_of()
+        """Return whether places, quota and power suffice."""
+        return self.has_room() and not self.short_of() and self._has_power()
+
+    def _has_power(self) -> bool:
+        power = self._session.power
+        left = power.left_uw(int(self._held_uw.max()))
+        return left is None or left >= power.needs_uw(
+            self._job, self._flavor, self._job.replicas_min
+        )
 
     def fit(self) -> Fit | None:
         """Return how the job fits, as the session itself would find it."""
-        if self.short_of():
+        if self.short_of() or not self._has_power():
             return None
         return self._session.fit_in(self._job, self._flavor, self._first, self._nodes, self._floor)
 
@@ -128,6 +136,9 @@ class Trial:
         hold = session.held.hold_of(job, [job.replicas[r] for r in replicas])
         for flavor, amount in hold.charges:
             self._ledger.add(hold.tenant, Charge(flavor, -sign * amount), rows)
+            if flavor in session.flavor_of:
+                each_mw = session.power.board_mw[session.flavor_of[flavor]]
+                self._held_uw[rows] -= sign * amount * each_mw
         for place in hold.replicas:
             if place.node in self._place:
                 self._free(hold.shape.cpu_milli, hold.shape.memory_mib, place, rows, sign)

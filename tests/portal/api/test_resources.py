@@ -73,6 +73,7 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         "kinds": {},
         "shadow": "",
         "solver": "highs",
+        "power_cap_w": None,
     }
     assert SchedulingPolicy.objects.get().budget_s == 0.5
     mistakes: list[dict[str, Any]] = [
@@ -85,12 +86,22 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         {"kinds": "rules"},
         {"shadow": "magic"},
         {"solver": 1},
+        {"power_cap_w": -1},
+        {"power_cap_w": "high"},
     ]
     for wrong in mistakes:
         refused = root.patch(path, wrong, format="json")
         assert (refused.status_code, list(refused.json()["fields"])) == (400, list(wrong))
-    chosen = {"kinds": {"notebook": "rules"}, "shadow": "rules", "solver": "cbc"}
+    chosen = {
+        "kinds": {"notebook": "rules"},
+        "shadow": "rules",
+        "solver": "cbc",
+        "power_cap_w": 9000,
+    }
     assert root.patch(path, chosen, format="json").json().items() >= chosen.items()
+    assert root.patch(path, {}, format="json").json()["power_cap_w"] == 9000
+    lifted = root.patch(path, {"power_cap_w": None}, format="json")
+    assert lifted.json()["power_cap_w"] is None
     assert ada.get(path).json()["strategy"] == "optimising"
     assert ada.patch(path, {"strategy": "rules"}, format="json").status_code == 403
 

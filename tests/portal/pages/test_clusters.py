@@ -10,12 +10,14 @@ from tests.portal.pages.conftest import World, text_of
 PATH = "/admin/clusters/?cluster=demo"
 FIELDS = {"strategy": "rules", "budget_s": "2.5", "placement": "spread", "solver": "cbc"}
 FIELDS |= {"shadow": "optimising", "kind_notebook": "rules", "kind_training": "optimising"}
+FIELDS |= {"power_cap_w": "9000"}
 
 
 def test_the_strategy_is_switched(root: Client, world: World) -> None:
     assert root.post(PATH, FIELDS).status_code == 302
     row = SchedulingPolicy.objects.get(cluster=world.demo)
     assert (row.strategy, row.budget_s, row.placement) == ("rules", 2.5, "spread")
+    assert row.power_cap_w == 9000.0
     assert (row.shadow, row.solver) == ("optimising", "cbc")
     assert row.kinds == {"notebook": "rules", "training": "optimising"}
     shown = root.get(PATH).context["form"].initial

@@ -126,7 +126,7 @@ def test_a_solver_that_fails_leaves_the_turns_to_the_queue(
 def test_rules_that_break_an_invariant_start_nothing_and_say_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuses(*_: object) -> None:
+    def refuses(*_: object, **__: object) -> None:
         msg = "cpu of node 0"
         raise InvalidPlanError(msg)
 

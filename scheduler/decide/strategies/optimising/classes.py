@@ -26,11 +26,13 @@ class JobClass:
     Attributes:
         jobs: members, in queue order.
         rows: rows of the time profile that a member must fit into.
+        closed: nodes that are reserved for others while a member would run.
         room: flavor -> (groups,) replicas that each node group can take.
     """
 
     jobs: tuple[Ranked, ...]
     rows: int
+    closed: tuple[int, ...]
     room: Mapping[int, IntArray]
 
     @property
@@ -61,7 +63,7 @@ class NodeGroups:
         return len(self.cpu)
 
 
-Key: TypeAlias = tuple[str, Kind, int, int]
+Key: TypeAlias = tuple[str, Kind, int, tuple[int, ...], int]
 
 
 def group_nodes(session: Session) -> NodeGroups:
@@ -106,7 +108,9 @@ def _sums(of_node: IntArray, values: IntArray, groups: int) -> IntArray:
 
 def key_of(session: Session, job: JobSpec, rows: int) -> Key:
     """Return what makes two jobs equal to the program."""
-    return (job.tenant, session.kind(job), job.replicas_max, rows)
+    kind, end_s = session.kind(job), session.now_s + job.time_limit_s
+    closed = tuple(session.calendar.closed(kind.mine, session.now_s, end_s).tolist())
+    return (job.tenant, kind, job.replicas_max, closed, rows)
 
 
 def group_jobs(
@@ -127,19 +131,23 @@ def group_jobs(
             complete = False
     classes = []
     for key, jobs in members.items():
-        room = _room(session, jobs[0].job, key[-1], groups)
+        *_, closed, rows = key
+        room = _room(session, jobs[0].job, rows, closed, groups)
         if room:
-            classes.append(JobClass(tuple(jobs), key[-1], room))
+            classes.append(JobClass(tuple(jobs), rows, closed, room))
     return tuple(classes), complete
 
 
-def _room(session: Session, job: JobSpec, rows: int, groups: NodeGroups) -> dict[int, IntArray]:
+def _room(
+    session: Session, job: JobSpec, rows: int, closed: tuple[int, ...], groups: NodeGroups
+) -> dict[int, IntArray]:
     """Return flavor -> (groups,) replicas that fit, for the flavors on which a gang fits."""
-    room = {}
+    room, end_s = {}, session.now_s + job.time_limit_s
     for flavor in session.allowed(job):
-        if session.quota_replicas(job, flavor, 0, rows) < job.replicas_min:
+        if session.may_hold(job, flavor, 0, rows) < job.replicas_min:
             continue
-        if session.room_now(job, flavor, rows) >= job.replicas_min:
-            counted = session.counted(session.demand(job, flavor), rows)
-            room[flavor] = _sums(groups.of_node, counted.counts, groups.count)
+        if session.room_now(job, flavor, rows, end_s) >= job.replicas_min:
+            counts = session.counted(session.demand(job, flavor), rows).counts.copy()
+            counts[list(closed)] = 0
+            room[flavor] = _sums(groups.of_node, counts, groups.count)
     return room

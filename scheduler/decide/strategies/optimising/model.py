@@ -19,6 +19,9 @@ from scheduler.decide.session import Session
 from scheduler.decide.strategies.optimising.classes import JobClass, NodeGroups
 from scheduler.decide.strategies.optimising.tangents import tangents
 
+KILO_UW = 1e9
+"""Microwatts of a kilowatt: keeps the coefficients near one."""
+
 
 class Option(NamedTuple):
     """One class on one flavor.
@@ -58,13 +61,13 @@ class Model:
     Attributes:
         problem: PuLP's program.
         options: what is chosen.
-        pools: where it goes, by (shape, flavor, tolerations) and rows of the time profile.
+        pools: where it goes, by demand, rows of the time profile and closed nodes.
         constant: value of the program if nothing starts; its objective minus this is the gain.
     """
 
     problem: Any
     options: list[Option] = field(default_factory=list)
-    pools: dict[tuple[Demand, int], Pool] = field(default_factory=dict)
+    pools: dict[tuple[Demand, int, tuple[int, ...]], Pool] = field(default_factory=dict)
     constant: float = 0.0
 
 
@@ -86,6 +89,7 @@ def build(
     _add_capacity(model, groups)
     for flavor, f in session.tree.flavors.items():
         _add_quota(model, session, flavor, session.tree.trees[f])
+    _add_power(model, session)
     _add_objective(model, objective, standing)
     return model
 
@@ -109,7 +113,7 @@ def _add_class(model: Model, session: Session, c: int, kind: JobClass) -> None:
 
 def _pool(model: Model, demand: Demand, kind: JobClass, flavor: int) -> Pool:
     """Return the pool of a demand; what fits is the same for every class that shares it."""
-    key = (demand, kind.rows)
+    key = (demand, kind.rows, kind.closed)
     if key not in model.pools:
         room, name = kind.room[flavor], f"z_{len(model.pools)}"
         add = model.problem.add_variable
@@ -167,6 +171,20 @@ def _add_quota(model: Model, session: Session, flavor: str, tree: FlavorTree) ->
         if parent >= 0:
             name = f"o_{session.tree.flavors[flavor]}_{n}"
             rising[parent] += _overflow(model, rising[n], tree.local[n] - now, name)
+
+
+def _add_power(model: Model, session: Session) -> None:
+    """What starts adds no more board power than the cap leaves, in kilowatts."""
+    left_uw = session.power_left_uw(0, 1)
+    if left_uw is None:
+        return
+    terms = [
+        (session.power.needs_uw(option.kind.job, option.flavor, 1) / KILO_UW, option.replicas)
+        for option in model.options
+    ]
+    needed = [term for term in terms if term[0]]
+    if needed:
+        model.problem += _sum(needed) <= max(0, left_uw) / KILO_UW
 
 
 def _limit(tree: FlavorTree, n: int) -> int | None:
