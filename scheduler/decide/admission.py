@@ -64,6 +64,7 @@ def _mistake(session: Session, job: JobSpec) -> str:
         "time_limit_s": math.isfinite(job.time_limit_s) and job.time_limit_s > 0,
         "submitted_s": math.isfinite(job.submitted_s),
         "not_before_s": math.isfinite(job.not_before_s),
+        "promised_s": math.isfinite(job.promised_s) and job.promised_s >= 0,
         "min_throughput": 0 <= job.min_throughput <= 1,
         "topology": bool(shape.devices) or not (wish and wish.level in WITHIN_NODE),
         "placement_wish": job.placement_wish in PLACEMENT_WISHES,

@@ -1,6 +1,6 @@
 """One decision, on one screen: the function that production, estimate and benchmarks call."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 
@@ -70,13 +70,22 @@ def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) 
     The job takes its place in the queue, so those ahead of it are served first. Every remedy that
     says `starts_now` was tried in a cycle of its own.
 
+    Where the job could have others evicted once it has waited for its delay, `would_evict` in the
+    evidence says how many, when it may ask and when the room is there; its expected start (P50) is
+    then no later. That was tried on the world as it is: nobody is told to go yet, and those who
+    would be may have ended by then, so that P90 stays with what is sure.
+
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself, or holds the job already.
     """
     plan = _turns(snapshot, policy, job, now_s=now_s).plan(NOT_NEEDED)
     if plan.starts and plan.starts[-1].uid == job.uid:
         return plan.starts[-1]
-    return next(pending for pending in plan.pending if pending.uid == job.uid)
+    answer = next(pending for pending in plan.pending if pending.uid == job.uid)
+    later, p50_s = answer.evidence.get("would_evict"), answer.expected_start_p50_s
+    if not isinstance(later, Mapping) or p50_s is None:
+        return answer
+    return replace(answer, expected_start_p50_s=min(p50_s, float(later["room_at_s"])))
 
 
 def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Turns:

@@ -21,6 +21,7 @@ from scheduler.core.reasons import Pending
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.holdings import by_limit
 from scheduler.decide.preemption import asks_from_s
+from scheduler.decide.preemption.growth import grows_from_s, may_grow
 from scheduler.decide.remedies import LASTING_S
 from scheduler.decide.session import Session, allows_any
 
@@ -117,6 +118,9 @@ def _of_jobs(session: Session) -> Iterator[float]:
         spared_s = held.started_s + policy.min_runtime_s
         if held.spec.preemptible and spared_s > session.now_s:
             yield spared_s
+    for held in filter(may_grow, session.snapshot.running):
+        if (due_s := grows_from_s(session, held)) > session.now_s:
+            yield due_s
 
 
 def _of_order(

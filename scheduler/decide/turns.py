@@ -18,6 +18,7 @@ from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.preemption import Outlook, Preemption
+from scheduler.decide.preemption.growth import grow
 from scheduler.decide.session import Fit, Session
 
 MOST_TRIAL_COST = 200
@@ -191,6 +192,9 @@ class Turns:
         tried = self._tried()
         waiting = [one._replace(pending=_sure(one.pending, tried)) for one in self._waiting]
         refused = [_sure(pending, tried) for pending in self._refused]
+        grown = grow(
+            self.session, self.shares, [one.job for one in waiting], self.preemption.told()
+        )
         timed = tuple(one.pending for one in waiting)
         lasts_until_s = 0.0
         if self.policy.expects_starts:
@@ -204,7 +208,7 @@ class Turns:
             fair_shares=self.shares.rows(),
             solver=report,
             preempts=tuple(self.preemption.preempts),
-            resizes=tuple(self.preemption.resizes),
+            resizes=(*self.preemption.resizes, *grown),
             lasts_until_s=lasts_until_s,
         )
 

@@ -1,6 +1,7 @@
 """Is a snapshot fit to be decided on? One pass, typed errors."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from itertools import pairwise
@@ -68,6 +69,7 @@ def validate_policy(policy: Policy) -> None:
     if policy.placement not in SCORES:
         raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
     _check_strategies(policy)
+    _check_preemption(policy)
     for weights in (policy.order, policy.objective):
         for name, weight in asdict(weights).items():
             if not 0 <= weight <= MOST_WEIGHT:
@@ -78,6 +80,12 @@ def validate_policy(policy: Policy) -> None:
     for kind, factor in asdict(policy.qos).items():
         if not 0 <= factor <= 1:
             raise InvalidPolicyError(f"qos of {kind} is {factor}")
+
+
+def _check_preemption(policy: Policy) -> None:
+    for name, value in asdict(policy.preemption).items():
+        if not 0 <= value < math.inf:
+            raise InvalidPolicyError(f"{name} of preemption is {value}")
 
 
 def _check_strategies(policy: Policy) -> None:
@@ -201,6 +209,11 @@ def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:
         uid = job.spec.uid
         _require(math.isfinite(job.started_s), f"started_s of job {uid!r} is {job.started_s}")
         _require(job.spec.time_limit_s > 0, f"time_limit_s of running job {uid!r} is not positive")
+        for at_s in (job.checkpointed_s, job.ending_s):
+            known = at_s is None or math.isfinite(at_s)
+            _require(known, f"job {uid!r} was safe, or ends, at {at_s}")
+        kept = not Counter(job.keeps) - Counter(job.replicas)
+        _require(kept, f"job {uid!r} keeps replicas that it does not have")
         for replica in job.replicas:
             _require(0 <= replica.node < nodes, f"job {uid!r} runs on no known node")
             for device in replica.devices:

@@ -77,6 +77,11 @@ class Preemption:
         """Count what a tenant gets in this cycle, now or by a promise."""
         self._booked.append((tenant, tuple(charges)))
 
+    def told(self) -> frozenset[str]:
+        """Return the jobs that are evicted or shrunk in this cycle."""
+        evicted, shrunk = (one.uid for one in self.preempts), (one.uid for one in self.resizes)
+        return frozenset((*evicted, *shrunk))
+
     def consider(self, job: JobSpec, planned: Fit | None, *, preview: bool = False) -> Outlook:
         """Return how a blocked job will start, once room is made for it if it may ask.
 

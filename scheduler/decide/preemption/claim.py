@@ -78,11 +78,13 @@ class Claim:
 
     def _spare(self, tenants: IntArray, flavors: IntArray) -> IntArray:
         """Return (pairs,) how much each tenant may lose of a flavor."""
-        pairs, back = np.unique(np.stack([tenants, flavors]), axis=1, return_inverse=True)
+        names = self._losers.flavors
+        pairs, back = np.unique(tenants * len(names) + flavors, return_inverse=True)
         spare = [
-            self._laws.spare(self._taker, n, self._losers.flavors[f]) for n, f in pairs.T.tolist()
+            self._laws.spare(self._taker, pair // len(names), names[pair % len(names)])
+            for pair in pairs.tolist()
         ]
-        return np.array(spare, dtype=np.int64)[back.ravel()]
+        return np.array(spare, dtype=np.int64)[back]
 
     def book(self, who: int, replicas: int, sign: int = 1) -> None:
         """Take replicas from a loser on the claim's laws; give them back with a sign of -1."""

@@ -7,9 +7,9 @@ import pytest
 
 from scheduler.core.plan import EvictionCause, Plan
 from scheduler.core.policy import Policy, PreemptionPolicy
-from scheduler.core.reasons import WaitReason
+from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
-from scheduler.decide.cycle import decide
+from scheduler.decide.cycle import decide, estimate
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 RECLAIM = Policy(strategy="rules", preemption=PreemptionPolicy())
@@ -299,3 +299,39 @@ def test_both_strategies_reclaim(strategy: str) -> None:
     plan = plan_of(four(*jobs, queue=(waits(), idle)), replace(RECLAIM, strategy=strategy))
     assert len(plan.preempts) == 1
     assert [start.uid for start in plan.starts] == ["idle"]
+
+
+def test_an_estimate_says_whom_it_could_have_evicted_and_when() -> None:
+    """It would ask after its delay of 60 s; the room is there 30 s later; else in about a day."""
+    jobs = [held(f"b{k}", k) for k in range(4)]
+    asked = waits(submitted_s=NOW_S)
+    answer = estimate(four(*jobs, queue=()), RECLAIM, asked, now_s=NOW_S)
+    assert isinstance(answer, Pending)
+    assert answer.code is WaitReason.WAITING_FOR_QUOTA  # nobody makes room for it yet
+    later = answer.evidence["would_evict"]
+    assert later == {
+        "evicted_jobs": 1,
+        "shrunk_jobs": 0,
+        "from_tenants": {"b": 1},
+        "asks_at_s": NOW_S + 60,
+        "room_at_s": NOW_S + 90,
+    }
+    assert answer.expected_start_p50_s == NOW_S + 90
+    assert answer.expected_start_p90_s == LONG_AGO_S + 86_400
+
+
+def test_an_estimate_promises_no_eviction_against_the_laws() -> None:
+    """t owns nothing: it waits like anybody."""
+    jobs = [held(f"b{k}", k) for k in range(4)]
+    answer = estimate(four(*jobs, queue=(), t=0, u=2), RECLAIM, waits(), now_s=NOW_S)
+    assert isinstance(answer, Pending)
+    assert "would_evict" not in answer.evidence
+
+
+def test_a_search_that_fails_is_not_made_twice_for_equal_jobs() -> None:
+    """Forty jobs of one kind that nobody may make room for: one search, and the same answer."""
+    jobs = [held(f"b{k}", k, preemptible=k > 0) for k in range(4)]
+    queue = tuple(waits(f"a{k:02d}", devices=4) for k in range(40))
+    plan = plan_of(four(*jobs, queue=queue, t=4, b=0))
+    assert plan.preempts == ()
+    assert len({p.code for p in plan.pending}) == 1

@@ -1,0 +1,87 @@
+"""Elastic jobs that grow into room that nobody else could use."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.decide.cycle import decide
+from tests.builders import NOW_S, FleetBuilder, job, tenant, world
+
+RULES = Policy(strategy="rules")
+
+
+def plan_of(snapshot: Snapshot) -> Plan:
+    plan = decide(snapshot, RULES, now_s=NOW_S, budget_s=1.0)
+    assert plan.solver.status != "error", plan.solver.note
+    return plan
+
+
+def elastic(**changes: Any) -> RunningJob:
+    """Return a job that runs one of its one to three replicas for 700 s, saved 100 s ago."""
+    spec = job("e", devices=1, replicas=1, replicas_max=3, limit_s=86_400)
+    spec = replace(spec, **{k: v for k, v in changes.items() if k in JobSpec.__slots__})
+    own = {k: v for k, v in changes.items() if k in RunningJob.__slots__}
+    places = (ReplicaPlacement(0, (0,), 1000, 80_000),)
+    grown = RunningJob(spec, places, NOW_S - 700, checkpointed_s=NOW_S - 100)
+    return replace(grown, **own)
+
+
+def alone(running: RunningJob, *queue: JobSpec, quota: int = 4) -> Snapshot:
+    fleet = FleetBuilder().node("n1", devices=4)
+    return world(fleet, queue, running=[running], tenants=[tenant("t", a100=quota)])
+
+
+def test_a_job_grows_to_its_most_replicas_and_keeps_those_it_has() -> None:
+    (resize,) = plan_of(alone(elastic())).resizes
+    assert (resize.uid, resize.beneficiary) == ("e", "")
+    assert [place.devices for place in resize.replicas] == [(0,), (1,), (2,)]
+
+
+def test_a_job_grows_no_further_than_its_quota() -> None:
+    (resize,) = plan_of(alone(elastic(), quota=2)).resizes
+    assert len(resize.replicas) == 2
+    assert plan_of(alone(elastic(), quota=1)).resizes == ()
+
+
+STAYS: dict[str, dict[str, Any]] = {
+    "it has just begun": {"started_s": NOW_S - 599},
+    "it may not be disturbed": {"preemptible": False},
+    "it was told to end": {"ending_s": NOW_S + 10},
+    "it has all that it may have": {"replicas_max": 1},
+    "its time is up": {"time_limit_s": 700.0},
+    # two more for 9 s after the grace of 30 s against 100 s of work lost
+    "it would lose more than it gains": {"time_limit_s": 739.0},
+}
+
+
+@pytest.mark.parametrize("changes", STAYS.values(), ids=STAYS.keys())
+def test_a_job_keeps_its_size_where(changes: dict[str, Any]) -> None:
+    assert plan_of(alone(elastic(**changes))).resizes == ()
+
+
+def test_nobody_grows_while_a_job_waits_that_could_use_the_room() -> None:
+    """The waiting job needs all four devices: room for it in an hour, and nobody grows into it."""
+    waits = job("w", devices=4)
+    assert plan_of(alone(elastic(), waits)).resizes == ()
+
+
+def test_a_job_that_waits_for_another_flavor_is_no_reason_not_to_grow() -> None:
+    fleet = FleetBuilder().node("n1", devices=4).node("n2", devices=1, flavor="h100")
+    busy = RunningJob(
+        job("b", devices=1, limit_s=9000), (ReplicaPlacement(1, (4,), 1000, 80_000),), NOW_S
+    )
+    waits = job("w", devices=1, flavors=["h100"])
+    plan = plan_of(world(fleet, [waits], running=[elastic(), busy]))
+    assert [(r.uid, len(r.replicas)) for r in plan.resizes] == [("e", 3)]
+
+
+def test_a_start_and_a_growth_never_share_a_place() -> None:
+    starts = [job(f"s{k}", devices=1) for k in range(2)]
+    plan = plan_of(alone(elastic(), *starts))
+    assert len(plan.starts) == 2
+    (resize,) = plan.resizes
+    assert len(resize.replicas) == 2
