@@ -15,6 +15,15 @@ PLACEMENT_WISHES = ("", "pack", "spread", ONE_PER_NODE)
 """What a job may wish of its placement; "" = as the policy says."""
 
 
+def is_flavor(flavor: str, asked: str) -> bool:
+    """Return whether a flavor is what was asked for: by its name, or by its MIG profile.
+
+    A slice is a flavor of its own, such as `nvidia-a100-mig-1g.10gb`; `1g.10gb` asks for that
+    profile of any model. Any slice with enough memory is asked for by `gpu_memory_mib` alone.
+    """
+    return flavor == asked or flavor.endswith(f"-mig-{asked}")
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaShape:
     """What one replica of a job takes on one node.

@@ -12,10 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.resources import ReplicaShape
+from scheduler.core.throughputs import Throughputs
 from scheduler.core.topology import TopologyWish
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
+
+
+def _none() -> BoolArray:
+    return np.zeros(0, dtype=np.bool_)
 
 
 def _not_known() -> IntArray:
@@ -65,6 +70,9 @@ class Fleet:
         device_numa: (devices,) NUMA node that the device is on, -1 = not known; empty = of none.
         device_nic: (devices,) network card nearest to the device, by its number on the node, -1 =
             not known; empty = of none.
+        device_throttled: (devices,) its hardware slows it down for heat: it keeps what it runs and
+            takes nothing new until it has cooled; empty = none. (NVML: HW thermal slowdown halves
+            the clocks or worse; more load would heat it more.)
     """
 
     node_names: tuple[str, ...]
@@ -87,6 +95,7 @@ class Fleet:
     flavors: tuple[FlavorSpec, ...]
     device_numa: IntArray = field(default_factory=_not_known)
     device_nic: IntArray = field(default_factory=_not_known)
+    device_throttled: BoolArray = field(default_factory=_none)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,7 @@ class JobSpec:
         topology: how near to each other all replicas are to be; None = anywhere.
         placement_wish: pack, spread or one_per_node (a replica never shares a node with another of
             its job); "" = as the policy says.
+        job_class: key of `Snapshot.throughputs`; "" = its kind.
     """
 
     uid: str
@@ -135,6 +145,7 @@ class JobSpec:
     preempted_count: int = 0
     topology: TopologyWish | None = None
     placement_wish: str = ""
+    job_class: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +269,8 @@ class Snapshot:
         runtime_ratios: runtimes of jobs that ended as parts of their time limits, ascending, each
             in 0..1; () = time limits are taken at their word.
         reservations: nodes set aside for a while, any order.
+        throughputs: (job class, flavor) -> measured throughput against the class's fastest flavor,
+            in 0..1; compute units stand in for what is not measured.
     """
 
     cluster: str
@@ -269,3 +282,4 @@ class Snapshot:
     usage_decayed: Mapping[str, float] = field(default_factory=dict)
     runtime_ratios: tuple[float, ...] = ()
     reservations: tuple[Reservation, ...] = ()
+    throughputs: Throughputs = field(default_factory=dict)

@@ -8,7 +8,7 @@ import numpy as np
 from scheduler.core.disruptions import check_disruptions, growth
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
-from scheduler.core.resources import CPU_FLAVOR, ONE_PER_NODE, WHOLE_MILLI
+from scheduler.core.resources import CPU_FLAVOR, ONE_PER_NODE, WHOLE_MILLI, is_flavor
 from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.core.topology import Level, domain_of
 
@@ -47,7 +47,7 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
     _require(not job.hold, f"job {uid!r} is on hold")
     count = len(start.replicas)
     _require(job.replicas_min <= count <= job.replicas_max, f"job {uid!r} has {count} replicas")
-    allowed = not job.flavors or start.flavor in job.flavors
+    allowed = not job.flavors or any(is_flavor(start.flavor, asked) for asked in job.flavors)
     _require(allowed or not shape.devices, f"job {uid!r} may not use flavor {start.flavor!r}")
     _check_wishes(fleet, job, start)
     for replica in start.replicas:
@@ -63,6 +63,8 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
             _require(fleet.device_node[device] == node, f"job {uid!r} mixes nodes in a replica")
             _require(flavor == start.flavor, f"job {uid!r} mixes flavors")
             _require(bool(fleet.device_healthy[device]), f"job {uid!r} is on a sick device")
+            hot = len(fleet.device_throttled) and fleet.device_throttled[device]
+            _require(not hot, f"job {uid!r} is on a throttled device")
 
 
 def _check_reserved(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> None:

@@ -148,8 +148,10 @@ def unavailable_evidence(session: Session) -> dict[str, object]:
     for node in np.flatnonzero(~fleet.node_ready).tolist():
         note = fleet.node_note[node] or "unknown"
         notes[note] = notes.get(note, 0) + 1
-    sick = int((~fleet.device_healthy).sum())
-    return {"unavailable_nodes": dict(sorted(notes.items())), "unhealthy_devices": sick}
+    sick, hot = int((~fleet.device_healthy).sum()), int(fleet.device_throttled.sum())
+    evidence: dict[str, object] = {"unavailable_nodes": dict(sorted(notes.items()))}
+    evidence["unhealthy_devices"] = sick
+    return evidence | {"throttled_devices": hot} if hot else evidence
 
 
 def reserved_evidence(session: Session, job: JobSpec) -> dict[str, object]:

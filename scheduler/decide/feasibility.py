@@ -46,7 +46,7 @@ class Layout:
         device_at: (nodes, width) index of the device in the fleet, -1 where there is none.
         flavor: (nodes, width) index of the device's flavor, -1 where there is none.
         capacity: what an empty fleet has free, healthy or not.
-        usable: (nodes, width) a healthy device on a ready node.
+        usable: (nodes, width) a healthy device, not throttled for heat, on a ready node.
         ready: (nodes,) the node may take new work.
         impaired: indices of the nodes that are not ready or have a device that is not healthy.
         link_group: (nodes, width) link island, -1 = none known.
@@ -70,6 +70,8 @@ class Layout:
         present = self.device_at >= 0
         self.ready = np.asarray(fleet.node_ready, dtype=np.bool_)
         healthy = self._grid(fleet, fleet.device_healthy.astype(np.int64), fill=0) > 0
+        if len(fleet.device_throttled):
+            healthy &= self._grid(fleet, fleet.device_throttled.astype(np.int64), fill=0) == 0
         self.usable: BoolArray = healthy & self.ready[:, None]
         self.impaired = np.flatnonzero(~self.ready | (present & ~healthy).any(axis=-1))
         self.capacity = Free(

@@ -5,8 +5,9 @@ Jobs of one kind share one object, so that whatever is known of one of them is k
 
 from dataclasses import dataclass
 
-from scheduler.core.resources import ONE_PER_NODE
+from scheduler.core.resources import ONE_PER_NODE, is_flavor
 from scheduler.core.snapshot import Fleet, JobSpec
+from scheduler.core.throughputs import Throughputs
 from scheduler.core.topology import WITHIN_NODE
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import remember
@@ -35,14 +36,16 @@ class Kinds:
     """The kinds of one cycle's jobs.
 
     Attributes:
-        normalised: (flavors,) throughput against the fastest of the fleet; 0 where unknown.
+        normalised: (flavors,) compute units against the fastest of the fleet; 0 where unknown.
     """
 
-    def __init__(self, fleet: Fleet, calendar: Calendar) -> None:
+    def __init__(self, fleet: Fleet, calendar: Calendar, throughputs: Throughputs) -> None:
+        self._throughputs = throughputs
+        self._measured = {job_class for job_class, _ in throughputs}
         self._fleet, self._calendar = fleet, calendar
         self._flavor_of = flavor_index(fleet)
         self.normalised = _normalised(fleet)
-        self._allowed: dict[tuple[bool, tuple[str, ...], float], tuple[int, ...]] = {}
+        self._allowed: dict[tuple[bool, tuple[str, ...], float, str], tuple[int, ...]] = {}
         self._kinds: dict[tuple[object, ...], Kind] = {}
         self._of: dict[int, tuple[JobSpec, Kind]] = {}
         self._demands: dict[Demand, Demand] = {}
@@ -52,7 +55,7 @@ class Kinds:
         known = self._of.get(id(job))
         if known is None or known[0] is not job:
             allowed, mine = self._allowed_of(job), self._calendar.open_to(job)
-            wishes = (job.topology, job.placement_wish)
+            wishes = (job.topology, job.placement_wish, self.measured_class(job))
             same = (job.shape, allowed, job.tolerations, job.replicas_min, mine, wishes)
             known = (job, self._kinds.setdefault(same, Kind(allowed, mine, {})))
             remember(self._of, id(job), known, MOST_JOBS_KNOWN)
@@ -62,19 +65,41 @@ class Kinds:
         """Return the flavors that a job may use, best first; (ANY,) for a job without devices.
 
         Named flavors keep the user's order. Without names every flavor of the fleet is allowed,
-        the smallest first, so that large devices stay free for those who need them.
+        the smallest first, so that large devices stay free for those who need them; where the
+        throughput of the job's class is measured, the fastest first.
         """
-        key = (job.shape.devices > 0, job.flavors, job.min_throughput)
+        measured = self.measured_class(job)
+        key = (job.shape.devices > 0, job.flavors, job.min_throughput, measured)
         if key not in self._allowed:
             self._allowed[key] = self._flavors_of(job) if job.shape.devices else (ANY,)
         return self._allowed[key]
 
     def _flavors_of(self, job: JobSpec) -> tuple[int, ...]:
-        named = [self._flavor_of[name] for name in job.flavors if name in self._flavor_of]
+        named = [
+            self._flavor_of[name]
+            for asked in job.flavors
+            for name in sorted(self._flavor_of)
+            if is_flavor(name, asked)
+        ]
         if not job.flavors:
             named = sorted(range(len(self._fleet.flavors)), key=self._smallest_first)
-        fast = [f for f in named if self.normalised[f] >= job.min_throughput]
+        if not job.flavors and self.measured_class(job):
+            named.sort(key=lambda f: -self.throughput(job, f))  # stable: the smaller on a tie
+        fast = [f for f in named if self.throughput(job, f) >= job.min_throughput]
         return tuple(dict.fromkeys(fast))
+
+    def measured_class(self, job: JobSpec) -> str:
+        """Return the job's class where its throughput is measured on some flavor, else ""."""
+        job_class = job.job_class or job.kind
+        return job_class if job_class in self._measured else ""
+
+    def throughput(self, job: JobSpec, flavor: int) -> float:
+        """Return the job's normalised throughput on a flavor, in 0..1; 0 where unknown.
+
+        Measured where it was; else the flavor's compute units against the fleet's largest.
+        """
+        key = (job.job_class or job.kind, self._fleet.flavors[flavor].name)
+        return self._throughputs.get(key, self.normalised[flavor])
 
     def _smallest_first(self, flavor: int) -> tuple[bool, float, str]:
         spec = self._fleet.flavors[flavor]

@@ -119,8 +119,11 @@ class Objective:
         """Return the throughput on a flavor against the best that the job may use, 0..1."""
         if flavor == ANY:
             return 1.0
-        best = max((self.units[f] for f in self._session.allowed(job)), default=0.0)
-        return min(1.0, self.units[flavor] / best) if best > 0 else 1.0
+        kinds, speeds = self._session.kinds, self.units
+        if kinds.measured_class(job):
+            speeds = tuple(kinds.throughput(job, f) for f in range(len(self.units)))
+        best = max((speeds[f] for f in self._session.allowed(job)), default=0.0)
+        return min(1.0, speeds[flavor] / best) if best > 0 else 1.0
 
     def _base(self) -> Standing:
         nothing = Standing(0.0, 0.0, 0.0, dict.fromkeys(self.fair_cu, 0.0))

@@ -124,7 +124,8 @@ def _with_all_nodes(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with every node ready and every device healthy."""
     ready = np.ones(len(snapshot.fleet.node_names), dtype=np.bool_)
     healthy = np.ones(len(snapshot.fleet.device_uids), dtype=np.bool_)
-    fleet = replace(snapshot.fleet, node_ready=ready, device_healthy=healthy)
+    cool = np.zeros_like(snapshot.fleet.device_throttled)
+    fleet = replace(snapshot.fleet, node_ready=ready, device_healthy=healthy, device_throttled=cool)
     return replace(snapshot, fleet=fleet)
 
 

@@ -83,7 +83,7 @@ class Session:
         self._filters: dict[Demand, Filter] = {}
         self._rooms: dict[tuple[Demand, TopologyWish | None], int] = {}
         self.calendar = Calendar(snapshot.reservations, now_s=now_s)
-        self.kinds = Kinds(snapshot.fleet, self.calendar)
+        self.kinds = Kinds(snapshot.fleet, self.calendar, snapshot.throughputs)
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
         self.power = PowerCap(policy.power_cap_w, snapshot.fleet.flavors)
         self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)

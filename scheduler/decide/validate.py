@@ -54,6 +54,8 @@ def validate(snapshot: Snapshot) -> None:
     for tenant, usage in snapshot.usage_decayed.items():
         good = math.isfinite(usage) and usage >= 0
         _require(good, f"usage_decayed of {tenant!r} is {usage}")
+    for key, value in snapshot.throughputs.items():
+        _require(0 < value <= 1, f"throughput of {key} is {value}")
     ratios = snapshot.runtime_ratios
     _require(all(0 <= ratio <= 1 for ratio in ratios), "runtime_ratios are not in 0..1")
     _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")
@@ -133,7 +135,7 @@ def _check_fleet(fleet: Fleet) -> None:
         _shape(getattr(fleet, name), devices, name)
     for name in ("device_memory_mib", "device_healthy", "device_link_group"):
         _shape(getattr(fleet, name), devices, name)
-    for name in ("device_numa", "device_nic"):
+    for name in ("device_numa", "device_nic", "device_throttled"):
         if len(getattr(fleet, name)):
             _shape(getattr(fleet, name), devices, name)
     _check_amounts(fleet, nodes)

@@ -1,0 +1,116 @@
+"""Which flavor a job gets: by measured throughput, compute units and MIG profile; never hot."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from scheduler.core.errors import InvalidSnapshotError
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import JobSpec, Snapshot
+from scheduler.core.verify import verify
+from scheduler.decide.cycle import decide
+from scheduler.decide.objective import Objective
+from scheduler.decide.turns import Turns
+from tests.builders import NOW_S, FleetBuilder, job, world
+
+RULES = Policy(strategy="rules")
+
+
+def plan_of(snapshot: Snapshot) -> Plan:
+    plan = decide(snapshot, RULES, now_s=NOW_S, budget_s=5.0)
+    assert plan.solver.status != "error", plan.solver.note
+    verify(snapshot, plan)
+    return plan
+
+
+def measured(
+    jobs: Sequence[JobSpec], throughputs: Mapping[tuple[str, str], float] | None = None
+) -> Snapshot:
+    """K80 of 6 CU, P100 of 19, V100 of 125; the class lm is measured on the first two."""
+    fleet = FleetBuilder().flavor("k80", cu=6.0).flavor("p100", cu=19.0).flavor("v100", cu=125.0)
+    for name in ("k80", "p100", "v100"):
+        fleet.node(name, devices=1, flavor=name)
+    known = {("lm", "k80"): 0.3, ("lm", "p100"): 1.0} if throughputs is None else throughputs
+    return replace(world(fleet, jobs), throughputs=known)
+
+
+def flavor_of(snapshot: Snapshot) -> str:
+    (start,) = plan_of(snapshot).starts
+    return start.flavor
+
+
+def test_a_measured_class_gets_its_fastest_flavor_and_others_the_smallest() -> None:
+    """lm: p100 1.0 and v100, not measured, 125/125: equal, so the smaller one."""
+    lm = replace(job("a", devices=1), job_class="lm")
+    assert flavor_of(measured([lm])) == "p100"
+    assert flavor_of(measured([job("a", devices=1)])) == "k80"
+
+
+def test_the_kind_is_the_class_of_a_job_that_names_none() -> None:
+    table = {("batch", "v100"): 1.0, ("batch", "p100"): 0.5, ("batch", "k80"): 0.1}
+    assert flavor_of(measured([job("a", devices=1)], table)) == "v100"
+
+
+def test_a_named_flavor_is_kept_whatever_was_measured() -> None:
+    named = replace(job("a", devices=1, flavors=["k80"]), job_class="lm")
+    assert flavor_of(measured([named])) == "k80"
+
+
+def test_least_throughput_is_of_what_was_measured() -> None:
+    """0.1 of a V100's CU would rule the K80 out (6/125 = 0.048); measured it has 0.3."""
+    asked = job("a", devices=1, flavors=["k80"], min_throughput=0.1)
+    assert plan_of(measured([asked])).pending[0].code == "no_matching_flavor"
+    assert flavor_of(measured([replace(asked, job_class="lm")])) == "k80"
+
+
+def test_performance_is_the_measured_throughput_against_the_best_allowed() -> None:
+    lm = replace(job("a", devices=1, flavors=["k80", "p100"]), job_class="lm")
+    plain = job("b", devices=1, flavors=["k80", "p100"])
+    objective = Objective(Turns(measured([lm, plain]), RULES, now_s=NOW_S))
+    assert objective.speed(lm, 0) == pytest.approx(0.3)
+    assert objective.speed(plain, 0) == pytest.approx(6 / 19)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.1, float("nan"), float("inf")])
+def test_a_throughput_outside_0_to_1_is_refused(value: float) -> None:
+    with pytest.raises(InvalidSnapshotError):
+        plan_of(measured([], {("c", "k80"): value}))
+
+
+def slices() -> FleetBuilder:
+    """Slices of two models of one profile, and a larger one."""
+    fleet = FleetBuilder()
+    for name, memory, cu in [
+        ("a100-mig-1g.10gb", 10_000, 44.0),
+        ("a100-mig-3g.40gb", 40_000, 132.0),
+        ("h100-mig-1g.10gb", 10_000, 140.0),
+    ]:
+        fleet.flavor(name, cu=cu, memory_mib=memory).node(name, devices=1, flavor=name)
+    return fleet
+
+
+def test_a_profile_asks_for_that_slice_of_any_model() -> None:
+    jobs = [job(uid, devices=1, flavors=["1g.10gb"]) for uid in ("a", "b", "c")]
+    plan = plan_of(world(slices(), jobs))
+    assert sorted(s.flavor for s in plan.starts) == ["a100-mig-1g.10gb", "h100-mig-1g.10gb"]
+    assert plan.pending[0].code == "waiting_for_capacity"
+
+
+def test_any_slice_with_enough_memory_is_asked_for_by_memory_alone() -> None:
+    assert flavor_of(world(slices(), [job("a", devices=1, gpu_memory_mib=20_000)])) == (
+        "a100-mig-3g.40gb"
+    )
+
+
+def test_a_throttled_device_takes_nothing_new_and_the_reason_says_so() -> None:
+    snapshot = world(FleetBuilder().node("n", devices=2), [job("a", devices=1)])
+    hot = replace(snapshot.fleet, device_throttled=np.array([True, False]))
+    (start,) = plan_of(replace(snapshot, fleet=hot)).starts
+    assert start.replicas[0].devices == (1,)
+    both = world(FleetBuilder().node("n", devices=2), [job("a", devices=2)])
+    (answer,) = plan_of(replace(both, fleet=hot)).pending
+    assert answer.code == "nodes_unavailable"
+    assert answer.evidence["throttled_devices"] == 1
