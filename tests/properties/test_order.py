@@ -1,5 +1,7 @@
 """What holds of the order of the queue, under every weight, with past use and any tree."""
 
+from collections import Counter
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -67,10 +69,45 @@ def test_a_lower_class_comes_before_a_higher_one_only_where_that_one_must_borrow
 
     def standing(job: JobSpec) -> Path:
         flavors = [turns.session.flavor_name(f) for f in turns.session.allowed(job)]
-        return turns.shares.path(job.tenant, [name for name in flavors if name])
+        return turns.shares.path(job.tenant, tuple(name for name in flavors if name))
 
     for ranked in turns.queue():
         job = left.pop(ranked.job.uid)
         higher = [other for other in left.values() if other.priority > job.priority]
         assert all(standing(job) < standing(other) for other in higher)
         turns.turn(ranked)
+
+
+@settings(max_examples=80, deadline=None)
+@given(worlds())
+def test_what_may_not_be_evicted_is_started_within_what_its_tenant_owns(
+    snapshot: Snapshot,
+) -> None:
+    plan = plan_of(snapshot)
+    fleet = snapshot.fleet
+    owned = {
+        (tenant.slug, flavor): line.nominal
+        for tenant in snapshot.tenants
+        for flavor, line in tenant.quotas.items()
+    }
+    limited = {flavor for _, flavor in owned}
+    firm, started = Counter[tuple[str, str]](), set[tuple[str, str]]()
+
+    def book(job: JobSpec, flavor: str, replicas: int) -> None:
+        firm[job.tenant, "cpu"] += job.shape.cpu_milli * replicas
+        firm[job.tenant, flavor] += job.shape.device_milli * replicas
+
+    for held in snapshot.running:
+        if not held.spec.preemptible:
+            devices = [device for replica in held.replicas for device in replica.devices]
+            flavor = fleet.flavors[int(fleet.device_flavor[devices[0]])].name if devices else ""
+            book(held.spec, flavor, len(held.replicas))
+    jobs = {job.uid: job for job in snapshot.pending}
+    for start in plan.starts:
+        job = jobs[start.uid]
+        if not job.preemptible:
+            book(job, start.flavor, len(start.replicas))
+            started |= {(job.tenant, "cpu"), (job.tenant, start.flavor)}
+    for tenant, flavor in started:
+        if flavor in limited and firm[tenant, flavor]:
+            assert firm[tenant, flavor] <= owned.get((tenant, flavor), 0)

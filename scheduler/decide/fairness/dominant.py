@@ -98,6 +98,8 @@ class DominantShares:
             flavor if flavor == CPU_FLAVOR else ACCELERATORS for flavor in tree.flavors
         ]
         self._own: dict[tuple[int, int], int] = {}
+        self._changes: dict[int, int] = {}  # branch below the root -> how often it got something
+        self._paths: dict[tuple[str, tuple[str, ...]], tuple[int, Path]] = {}
         self._ledger = QuotaLedger(tree)
         for (tenant, flavor), amount in sorted(allocated.items()):
             self.allocate(tenant, [Charge(flavor, amount)])
@@ -110,8 +112,11 @@ class DominantShares:
             if n >= 0 and f >= 0:
                 self._ledger.add(tenant, charge)
                 self._own[n, f] = self._own.get((n, f), 0) + charge.amount
+        if n >= 0:
+            branch = self._tree.path(n)[:2][-1]
+            self._changes[branch] = self._changes.get(branch, 0) + 1
 
-    def path(self, tenant: str, flavors: Sequence[str]) -> Path:
+    def path(self, tenant: str, flavors: tuple[str, ...]) -> Path:
         """Return the standing of a tenant's jobs that may use some flavors, root first.
 
         Args:
@@ -119,6 +124,14 @@ class DominantShares:
             flavors: accelerators that the jobs may use, () for jobs without; CPU counts always.
         """
         way = self._tree.path(self._tree.index[tenant])
+        changes = self._changes.get(way[:2][-1], 0)  # what other branches get changes nothing here
+        known = self._paths.get((tenant, flavors))
+        if known is None or known[0] != changes:
+            known = (changes, self._path(way, flavors))
+            self._paths[tenant, flavors] = known
+        return known[1]
+
+    def _path(self, way: Sequence[int], flavors: Sequence[str]) -> Path:
         wanted = [self._tree.flavors[name] for name in flavors if name in self._tree.flavors]
         levels = [self._level(n, wanted, limited=len(wanted) == len(flavors)) for n in way[1:]]
         if way[-1] in self._inner:

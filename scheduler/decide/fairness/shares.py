@@ -150,7 +150,7 @@ class FairShares:
             self._allocated[key] = self._allocated.get(key, 0) + charge.amount
         self.dominant.allocate(tenant, charges)
 
-    def path(self, tenant: str, flavors: Sequence[str]) -> Path:
+    def path(self, tenant: str, flavors: tuple[str, ...]) -> Path:
         """Return the tenant's standing as a borrower; see `DominantShares.path`."""
         return self.dominant.path(tenant, flavors)
 

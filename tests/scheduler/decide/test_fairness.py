@@ -225,15 +225,15 @@ def test_flavors_of_accelerators_are_one_resource() -> None:
 
 def test_room_within_the_quota_is_level_with_everybody_else_who_has_some() -> None:
     shares = dominant(right=3000)
-    assert shares.path("right", ["gpu"]) == shares.path("left", ["gpu"]) == ()
+    assert shares.path("right", ("gpu",)) == shares.path("left", ("gpu",)) == ()
 
 
 def test_at_its_quota_a_tenant_borrows_next() -> None:
     """Both levels count: x has 2 of its 2, left is far below its 6."""
     shares = dominant(right=4000, x=2000)
-    assert shares.path("right", ["gpu"]) == ((1, 0.0),)
-    assert shares.path("x", ["gpu"]) == ((0, 0.0), (1, 0.0))
-    assert shares.path("x", ["gpu"]) < shares.path("right", ["gpu"])
+    assert shares.path("right", ("gpu",)) == ((1, 0.0),)
+    assert shares.path("x", ("gpu",)) == ((0, 0.0), (1, 0.0))
+    assert shares.path("x", ("gpu",)) < shares.path("right", ("gpu",))
 
 
 def test_siblings_are_compared_where_their_ways_part() -> None:
@@ -243,7 +243,7 @@ def test_siblings_are_compared_where_their_ways_part() -> None:
     first, though x, seen from left, borrows 6 of the 14 that left could get and y none.
     """
     shares = dominant(x=8000, right=7000)
-    left, right = shares.path("x", ["gpu"]), shares.path("right", ["gpu"])
+    left, right = shares.path("x", ("gpu",)), shares.path("right", ("gpu",))
     assert right < left
     assert left[0].share == pytest.approx(1000 * 2 / 14)
     assert right[0].share == pytest.approx(1000 * 3 / 14 / 2)
@@ -251,7 +251,7 @@ def test_siblings_are_compared_where_their_ways_part() -> None:
 
 def test_weight_zero_borrows_after_everybody_else_and_by_its_bare_share() -> None:
     shares = dominant(y=1000)
-    below_firm, below_left = shares.path("y", ["gpu"])
+    below_firm, below_left = shares.path("y", ("gpu",))
     assert below_firm == (0, 0.0)
     assert below_left.rank == 2
     assert below_left.share == pytest.approx(1000 * 1 / 14)
@@ -260,16 +260,16 @@ def test_weight_zero_borrows_after_everybody_else_and_by_its_bare_share() -> Non
 
 def test_a_flavor_with_room_is_within_the_quota_though_another_is_not() -> None:
     shares = dominant(right=6000)
-    assert shares.path("right", ["gpu", "npu"]) == ()
-    assert shares.path("right", ["gpu"]) != ()
+    assert shares.path("right", ("gpu", "npu")) == ()
+    assert shares.path("right", ("gpu",)) != ()
 
 
 def test_an_inner_tenants_own_jobs_stand_among_its_children() -> None:
     """left owns 4 itself and holds 5; its subtree owns 6, so left as a whole borrows nothing."""
-    below_firm, own = dominant(left=5000).path("left", ["gpu"])
+    below_firm, own = dominant(left=5000).path("left", ("gpu",))
     assert (below_firm, own.rank) == ((0, 0.0), 1)
     assert own.share == pytest.approx(1000 / 14)
 
 
 def test_a_flavor_that_nobody_names_is_nobodys_to_borrow() -> None:
-    assert dominant(right=9000).path("right", ["tpu"]) == ()
+    assert dominant(right=9000).path("right", ("tpu",)) == ()

@@ -1,0 +1,1 @@
+"""Fairness over a synthetic month: `python -m benchmarks.fairness --json`."""

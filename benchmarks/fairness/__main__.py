@@ -1,0 +1,126 @@
+"""A synthetic month of twelve teams under the rules, plain FIFO and priority alone.
+
+python -m benchmarks.fairness --json
+
+jain: Jain's index of what each team held against its fair share, over the time in which it asked
+for more than that; per window, of the teams that did so for half of it at least; mean over the
+windows, weighted by the fair shares. longest_starvation_s: longest time in which the first job of
+a team waited for devices that the team owns, though the laws would have freed them, while none of
+its jobs started; held against reclaim_delay_s, the delay, least run time and grace of the policy
+and two cycles. idle_while_waiting_device_s: free devices times seconds while a job waited that
+fits on them and in its quota; what was kept for jobs ahead of it is told apart. law_violations:
+evictions against a law, checked apart from the engine, and jobs evicted more often than allowed.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from benchmarks.fairness import month
+from benchmarks.fairness.meter import Meter, Window, jain, merged
+from scheduler.core.policy import Policy
+from scheduler.simulate.baselines import fifo, priority_only
+from scheduler.simulate.decider import Decider
+from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.metrics import totals
+from scheduler.simulate.result import Result
+from scheduler.simulate.run import Pace, by_policy, simulate
+
+POLICY = Policy(strategy="rules", remedy_depth=0, expects_starts=False, backfill_depth=8)
+"""The rules as in production, without advice and expected starts; eight reservations are kept."""
+
+CYCLE_S, WAKE_S = 60.0, 300.0
+WINDOW_S = 6 * month.HOUR_S
+
+DECIDERS: dict[str, Callable[[], Decider]] = {
+    "rules": lambda: by_policy(POLICY),
+    "fifo": fifo,
+    "priority_only": priority_only,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print one JSON object last."""
+    args = _arguments(argv)
+    jobs = month.jobs(args.seed, args.days)
+    result = {"days": args.days, "seed": args.seed, "jobs": len(jobs)}
+    result |= {"devices": month.NODES * month.DEVICES_PER_NODE, "window_s": WINDOW_S}
+    result |= {"reclaim_delay_s": reclaim_delay_s(), **measure(jobs, "rules", args.days)}
+    result["baselines"] = {
+        name: measure(jobs, name, args.days) for name in DECIDERS if name != "rules"
+    }
+    print(json.dumps(result, indent=None if args.json else 2), flush=True)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks.fairness", description=__doc__)
+    parser.add_argument("--days", type=float, default=30.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="on one line")
+    return parser.parse_args(argv)
+
+
+def reclaim_delay_s() -> float:
+    """Return how long an entitled job may wait: the limits of the policy and two cycles."""
+    limits = POLICY.preemption
+    return limits.delay_s + limits.min_runtime_s + limits.grace_s + 2 * CYCLE_S
+
+
+def measure(jobs: Sequence[SimJob], name: str, days: float) -> dict[str, Any]:
+    """Return the figures of one month under one decider."""
+    world = month.world()
+    devices = month.NODES * month.DEVICES_PER_NODE
+    meter = Meter(world.tenants, devices, WINDOW_S, POLICY.preemption)
+    pace = Pace(
+        least_s=CYCLE_S,
+        wake_s=WAKE_S,
+        grace_s=POLICY.preemption.grace_s,
+        until_s=month.BEGIN_S + days * month.DAY_S,
+    )
+    began_s = time.perf_counter()
+    seen = simulate(world, jobs, DECIDERS[name](), pace=pace, watch=meter)
+    wall_s = time.perf_counter() - began_s
+    meter.close(seen.end_s)
+    return {**_figures(meter, seen), "wall_s": round(wall_s, 1)}
+
+
+def _figures(meter: Meter, seen: Result) -> dict[str, Any]:
+    sums = totals(seen)
+    most = max((job.evictions for job in seen.jobs), default=0)
+    too_often = sum(job.evictions > POLICY.preemption.most_evictions for job in seen.jobs)
+    return {
+        **_jain(list(meter.windows.values())),
+        "longest_starvation_s": max(meter.starved_by_law.longest_s.values(), default=0.0),
+        "longest_entitled_wait_s": max(meter.starved.longest_s.values(), default=0.0),
+        "idle_while_waiting_device_s": round(meter.idle_device_s),
+        "idle_kept_for_others_device_s": round(meter.idle_kept_device_s),
+        "law_violations": len(meter.violations) + too_often,
+        "evictions": sum(job.evictions for job in seen.jobs),
+        "most_evictions_of_a_job": most,
+        "allocated_pct": round(100 * sums.allocated_device_s / sums.capacity_device_s, 2),
+        "lost_pct": round(100 * sums.lost_device_s / sums.allocated_device_s, 3),
+        "mean_wait_s": round(_mean([j.wait_s for j in seen.jobs if j.wait_s is not None])),
+        "cycles": seen.cycles,
+    }
+
+
+def _jain(windows: Sequence[Window]) -> dict[str, Any]:
+    found = [one for window in windows if (one := jain(window, WINDOW_S / 2))]
+    weight = sum(fair for _, fair in found)
+    whole = jain(merged(windows), 0.0)
+    return {
+        "jain": round(sum(index * fair for index, fair in found) / weight, 4) if weight else None,
+        "jain_least": round(min(index for index, _ in found), 4) if found else None,
+        "jain_month": round(whole[0], 4) if whole else None,
+        "windows": len(found),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+if __name__ == "__main__":
+    main()
