@@ -346,6 +346,9 @@ class Cycle(models.Model):
     wall_ms = models.PositiveIntegerField()
     timings = models.JSONField(default=dict, blank=True, help_text=_("Step -> milliseconds."))
     fair_shares = models.JSONField(default=list, blank=True)
+    clashes = models.JSONField(
+        default=list, blank=True, help_text=_("Constraints that nothing can meet together.")
+    )
 
     class Meta:
         ordering = ["-pk"]  # not by time: a clock that steps back must not hide the newest

@@ -1,5 +1,6 @@
 """How each cluster decides, and what its last cycles did; for those who run the portal."""
 
+import json
 from typing import Any
 
 from django.contrib import messages
@@ -45,11 +46,19 @@ def clusters(request: SignedInRequest) -> HttpResponse:
         "cluster": cluster,
         "clusters": list(cluster_list()),
         "cycles": list(cycle_list(cluster=cluster)[:CYCLES_SHOWN]),
+        "clashes": _clashes(cluster),
         "shadows": list(shadow_list(cluster=cluster)[:SHADOWS_SHOWN]),
         "form": form,
         "now": clock.now(),
     }
     return render(request, "pages/clusters.html", context, status=422 if form.errors else 200)
+
+
+def _clashes(cluster: Cluster) -> list[dict[str, Any]]:
+    """Return the clashes of the last cycle, with their numbers as text."""
+    last = cycle_list(cluster=cluster).first()
+    found = last.clashes if last else []
+    return [{**clash, "text": json.dumps(clash["numbers"], sort_keys=True)} for clash in found]
 
 
 def _initial(cluster: Cluster) -> dict[str, Any]:

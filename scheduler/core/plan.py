@@ -126,6 +126,21 @@ class SolverReport:
 
 
 @dataclass(frozen=True, slots=True)
+class Clash:
+    """Constraints that nothing can meet together.
+
+    Attributes:
+        constraints: their names; leave out any one, and the others can be met.
+        uid: the job that asks for it; "" where what runs passes a limit.
+        numbers: what each of them says, JSON-serialisable.
+    """
+
+    constraints: tuple[str, ...]
+    uid: str
+    numbers: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The answer of one cycle.
 
@@ -135,6 +150,7 @@ class Plan:
     Attributes:
         lasts_until_s: it stays true until then if nothing but time moves, epoch seconds; 0 = decide
             again at once.
+        clashes: constraints that nothing can meet together, in what runs and what is asked for.
     """
 
     cluster: str
@@ -146,3 +162,4 @@ class Plan:
     preempts: tuple[Preempt, ...] = ()
     resizes: tuple[Resize, ...] = ()
     lasts_until_s: float = 0.0
+    clashes: tuple[Clash, ...] = ()

@@ -11,7 +11,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import NEVER, Pending, Remedy, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
-from scheduler.decide import explain, lasting, remedies
+from scheduler.decide import clashes, explain, lasting, remedies
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.eta import Waiting, with_expected_starts
 from scheduler.decide.fairness import FairShares
@@ -53,10 +53,13 @@ class Turns:
         self.starts: list[Start] = []
         self._whole_queue: tuple[Queue, Scale] | None = None
         self._doubtful: list[tuple[JobSpec, Remedy, int]] = []
+        self._never: list[JobSpec] = []
         self._refused: list[Pending] = []
         for job in snapshot.pending:
             if (why := refusals[job.uid]) is not None:
                 self._refused.append(self._refuse(job, why))
+                if why.code in NEVER - {WaitReason.MISCONFIGURED}:
+                    self._never.append(job)
         self._waiting: list[Waiting] = []
         self.preemption = Preemption(self.session)
 
@@ -210,6 +213,7 @@ class Turns:
             preempts=tuple(self.preemption.preempts),
             resizes=(*self.preemption.resizes, *grown),
             lasts_until_s=lasts_until_s,
+            clashes=clashes.of_input(self.session, self._never),
         )
 
 

@@ -128,6 +128,7 @@ def _cycle_create(cluster: Cluster, plan: Plan, now: datetime) -> Cycle:
         start_count=len(plan.starts),
         wall_ms=0,
         fair_shares=[stored_json(asdict(row)) for row in plan.fair_shares],
+        clashes=[stored_json(asdict(clash)) for clash in plan.clashes],
     )
 
 

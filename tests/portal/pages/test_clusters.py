@@ -105,3 +105,25 @@ def test_who_runs_the_portal_sees_that_the_rules_answer_for_a_strategy(
 def test_nobody_else_is_bothered_with_alarms(world: World) -> None:
     alarm(world)
     assert "The rules answer for" not in text_of(world.sees(world.lead).get("/"))
+
+
+def test_constraints_that_clash_are_named_with_their_numbers(root: Client, world: World) -> None:
+    Cycle.objects.create(
+        cluster=world.demo,
+        at=factories.NOW,
+        pending_count=0,
+        start_count=0,
+        wall_ms=1,
+        clashes=[
+            {
+                "constraints": ["running", "power_cap"],
+                "uid": "",
+                "numbers": {"held_w": 2100.0, "cap_w": 2000.0},
+            },
+            {"constraints": ["nodes"], "uid": str(world.job.pk), "numbers": {}},
+        ],
+    )
+    page = text_of(root.get(PATH))
+    assert "what runs + the power cap" in page
+    assert "2100.0" in page
+    assert "the size of the nodes" in page
