@@ -64,13 +64,15 @@ def of_job(session: Session, job: JobSpec) -> Clash | None:
 def _met(session: Session, job: JobSpec) -> Mapping[str, Callable[[int], bool]]:
     """Return group -> whether a flavor (by index) meets it for the smallest gang."""
     named = {session.flavor_of[name] for name in job.flavors if name in session.flavor_of}
-    speed, least = session.kinds.normalised, job.replicas_min
+    least = job.replicas_min
     return {
         "nodes": lambda f: session.empty_room(job, f) >= least,
         "quota": lambda f: session.quota_ever(job, f) >= least,
         "power_cap": lambda f: session.power.ever(job, f),
         "flavors": lambda f: f == ANY or not job.flavors or f in named,
-        "min_throughput": lambda f: f == ANY or speed[f] >= job.min_throughput,
+        "min_throughput": lambda f: (
+            f == ANY or session.kinds.throughput(job, f) >= job.min_throughput
+        ),
     }
 
 
