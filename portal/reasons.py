@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from portal.flavor_names import flavor_label
+from scheduler.choices import TopologyLevel
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from telemetry import units
 
@@ -78,6 +79,13 @@ def end_sentence(reason: str) -> str:
     return say() if say else ""
 
 
+_FIELD_OF_MISTAKE = {
+    "unknown_tenant": "tenant",
+    "fraction_of_many": "gpu_milli",
+    "topology": "required_topology",
+}
+
+
 def fields_at_fault(pending: Numbers) -> tuple[str, ...]:
     """Return the fields of a request to change so that a job that never fits might."""
     code, evidence = str(pending.get("code", "")), pending.get("evidence") or {}
@@ -89,9 +97,7 @@ def fields_at_fault(pending: Numbers) -> tuple[str, ...]:
         return ("devices",)
     if code == "misconfigured":
         mistake = str(evidence.get("mistake", ""))
-        return (
-            {"unknown_tenant": "tenant", "fraction_of_many": "gpu_milli"}.get(mistake, mistake),
-        )
+        return (_FIELD_OF_MISTAKE.get(mistake, mistake),)
     if code == "never_fits":
         return _larger_than_a_node(evidence)
     return ()
@@ -107,6 +113,8 @@ def _larger_than_a_node(evidence: Numbers) -> tuple[str, ...]:
     )
     if names:
         return names
+    if "topology" in evidence:
+        return ("required_topology",)
     return ("replicas",) if asked.get("replicas", 1) > 1 else ("devices",)
 
 
@@ -312,6 +320,15 @@ def _reserved(evidence: Numbers) -> str:
 
 
 def _fragmented(evidence: Numbers) -> str:
+    if "topology" in evidence:
+        return _(
+            "Enough is free, but not in %(level)s: that has room for %(near)s of its replicas, "
+            "the whole cluster for %(anywhere)s."
+        ) % {
+            "level": TopologyLevel(evidence["topology"]).label,
+            "near": evidence.get("replicas_that_fit", 0),
+            "anywhere": evidence.get("replicas_anywhere", 0),
+        }
     free, asked = evidence.get("free", {}), evidence.get("asked", {})
     if asked.get("devices"):
         return _(

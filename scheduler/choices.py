@@ -3,6 +3,9 @@
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
+from scheduler.core.resources import ONE_PER_NODE
+from scheduler.core.topology import Level
+
 
 class JobKind(TextChoices):
     """What a job is for."""
@@ -11,6 +14,24 @@ class JobKind(TextChoices):
     INFERENCE = "inference", _("inference")
     BATCH = "batch", _("batch")
     NOTEBOOK = "notebook", _("notebook")
+
+
+class TopologyLevel(TextChoices):
+    """How near to each other all replicas of a job are to be."""
+
+    LINK = Level.LINK, _("one NVLink or HCCS island")
+    NUMA = Level.NUMA, _("one NUMA node")
+    NODE = Level.NODE, _("one node")
+    RACK = Level.RACK, _("one rack")
+    BLOCK = Level.BLOCK, _("one switch block")
+
+
+class PlacementWish(TextChoices):
+    """How the replicas of a job lie on nodes."""
+
+    PACK = "pack", _("packed on few nodes")
+    SPREAD = "spread", _("spread over nodes")
+    ONE_PER_NODE = ONE_PER_NODE, _("one on a node")
 
 
 class JobState(TextChoices):

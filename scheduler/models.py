@@ -11,7 +11,14 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from scheduler.choices import IntentState, JobKind, JobState, Verb
+from scheduler.choices import (
+    IntentState,
+    JobKind,
+    JobState,
+    PlacementWish,
+    TopologyLevel,
+    Verb,
+)
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 
@@ -136,6 +143,16 @@ class Job(models.Model):
     time_limit_s = models.PositiveIntegerField(default=3600)
     min_throughput = models.FloatField(default=0.0, help_text=_("Least share of full speed, 0..1."))
     max_latency_ms = models.PositiveIntegerField(null=True, blank=True)
+    required_topology = models.CharField(
+        max_length=10, choices=TopologyLevel, blank=True, default=""
+    )
+    preferred_topology = models.CharField(
+        max_length=10, choices=TopologyLevel, blank=True, default=""
+    )
+    placement_wish = models.CharField(max_length=20, choices=PlacementWish, blank=True, default="")
+    job_class = models.CharField(
+        max_length=80, blank=True, default="", help_text=_("Of equal speed; empty: its kind.")
+    )
 
     attempt = models.PositiveIntegerField(default=0, help_text=_("Times that it was started."))
     not_before = models.DateTimeField(null=True, help_text=_("Back-off after a failed start."))
@@ -177,6 +194,10 @@ class Job(models.Model):
                 condition=Q(gpu_milli__gte=1, gpu_milli__lte=1000)
                 & (Q(gpu_milli=1000) | Q(devices=1)),
                 name="job_fraction_of_one_device",
+            ),
+            models.CheckConstraint(
+                condition=Q(required_topology="") | Q(preferred_topology=""),
+                name="job_one_topology",
             ),
         ]
         indexes = [

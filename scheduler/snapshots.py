@@ -27,6 +27,7 @@ from scheduler.core.snapshot import (
     Snapshot,
     TenantNode,
 )
+from scheduler.core.topology import Level, TopologyWish
 from scheduler.decide.strategies.base import RULES, STRATEGIES
 from scheduler.decide.validate import MOST_WEIGHT
 from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
@@ -255,7 +256,15 @@ def job_spec(job: Job) -> JobSpec:
         tolerations=frozenset(job.tolerations),
         not_before_s=job.not_before.timestamp() if job.not_before else 0.0,
         min_throughput=job.min_throughput,
+        topology=_topology(job),
+        placement_wish=job.placement_wish,
+        job_class=job.job_class,
     )
+
+
+def _topology(job: Job) -> TopologyWish | None:
+    level = job.required_topology or job.preferred_topology
+    return TopologyWish(Level(level), bool(job.required_topology)) if level else None
 
 
 def _pending(cluster: Cluster) -> tuple[JobSpec, ...]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeAlias
 
 from django.utils.dateparse import parse_datetime
@@ -13,6 +14,7 @@ from portal import reasons
 from portal.flavor_names import flavor_label
 from portal.pages.amounts import UNKNOWN, cpu_text, devices_text, duration_text, memory_text
 from portal.pages.forms.request import duration_as_typed, memory_as_typed
+from scheduler.choices import TopologyLevel
 from scheduler.core.resources import CPU_FLAVOR
 from telemetry import units
 
@@ -185,6 +187,9 @@ _NAMES = {
     "unavailable_nodes.draining": lambda: _("draining"),
     "unavailable_nodes.unknown": lambda: _("unreachable"),
     "expected_start_basis": lambda: _("start expected from"),
+    "topology": lambda: _("all replicas in"),
+    "replicas_anywhere": lambda: _("replicas that fit anywhere"),
+    "throttled_devices": lambda: _("devices throttled for heat"),
 }
 """Keys of evidence and priority parts -> words, in the order in which evidence is shown."""
 
@@ -199,8 +204,9 @@ _UNSAID = frozenset({"hold", "named", "not_before_s", "may_borrow"})
 _VALUES: dict[Any, Callable[[], str]] = {
     "plan": lambda: _("the plan of the queue"),
     "rate": lambda: _("the pace of those ahead"),
+    **{level.value: partial(str, level.label) for level in TopologyLevel},
 }
-"""Values of `expected_start_basis` -> words."""
+"""Values of `expected_start_basis` and `topology` -> words."""
 
 Amounts: TypeAlias = tuple[tuple[str, Callable[[float], str]], ...]
 

@@ -27,6 +27,10 @@ def verify(snapshot: Snapshot, plan: Plan, *, power_cap_w: float | None = None) 
     check_disruptions(snapshot, plan)
     for spec, more in growth(snapshot, plan):  # what is added must have room as a start must
         jobs[more.uid], plan = spec, replace(plan, starts=(*plan.starts, more))
+    specs = {job.spec.uid: job.spec for job in snapshot.running}
+    for one in plan.resizes:
+        if not one.beneficiary:
+            _check_wishes(snapshot.fleet, specs[one.uid], Start(one.uid, one.replicas, ""))
     for start in plan.starts:
         _check_start(snapshot.fleet, jobs[start.uid], start)
         _check_reserved(snapshot, plan.now_s, jobs[start.uid], start)

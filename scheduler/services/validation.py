@@ -5,14 +5,16 @@ Text is what a form gives (`16Gi`, `1.5`, `4h`), integers are what JSON gives; b
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from scheduler.choices import JobKind
+from scheduler.choices import JobKind, PlacementWish, TopologyLevel
+from scheduler.core.resources import is_flavor
+from scheduler.core.topology import WITHIN_NODE
 from scheduler.models import PriorityClass
 from scheduler.services.amounts import amount_refusal
 from scheduler.services.texts import (
@@ -35,6 +37,7 @@ LIST_LIMIT = 32
 LATENCY_LIMIT_MS = 3_600_000
 
 _PLAIN_NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,9})?")
+_CLASS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,78}[A-Za-z0-9])?")
 _LABEL_KEY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?")
 
 
@@ -62,6 +65,10 @@ class JobRequest:
     time_limit_s: int = 3600
     min_throughput: float = 0.0
     max_latency_ms: int | None = None
+    required_topology: str = ""
+    preferred_topology: str = ""
+    placement_wish: str = ""
+    job_class: str = ""
 
 
 class _Problems:
@@ -119,6 +126,10 @@ FIELDS = (
     "time_limit_s",
     "min_throughput",
     "max_latency_ms",
+    "required_topology",
+    "preferred_topology",
+    "placement_wish",
+    "job_class",
 )
 """All that a request may name."""
 
@@ -143,6 +154,7 @@ def job_request_validate(
     values = _amounts(given, problems)
     values |= _texts(given, problems)
     values |= _lists(given, problems)
+    values |= _wishes(given, problems)
     values |= _references(given, problems, actor)
     _across_fields(values, problems)
     if problems.fields:
@@ -223,6 +235,42 @@ def _lists(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
     }
 
 
+def _wishes(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
+    choices = {
+        "required_topology": TopologyLevel.values,
+        "preferred_topology": TopologyLevel.values,
+        "placement_wish": PlacementWish.values,
+    }
+    found = {
+        name: problems.check(name, partial(_choice, given.get(name, ""), values), "")
+        for name, values in choices.items()
+    }
+    found["job_class"] = problems.check(
+        "job_class", lambda: _job_class(given.get("job_class", "")), ""
+    )
+    return found
+
+
+def _choice(value: Any, choices: Sequence[str]) -> str:
+    if value == "" or (isinstance(value, str) and value in choices):
+        return str(value)
+    raise InvalidValueError.of(
+        "",
+        _("%(value)s is not one of %(choices)s.")
+        % {"value": shown(value), "choices": ", ".join(choices)},
+    )
+
+
+def _job_class(value: Any) -> str:
+    if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
+        return str(value)
+    raise InvalidValueError.of(
+        "",
+        _("%(value)s is not a class: letters, digits, dots and hyphens, 80 at most.")
+        % {"value": shown(value)},
+    )
+
+
 def _words(value: Any) -> tuple[str, ...]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
         raise InvalidValueError.of("", _("Expected a list of names."))
@@ -240,7 +288,7 @@ def _flavors(value: Any) -> tuple[str, ...]:
     if strange:
         known |= set(Device.objects.values_list("flavor", flat=True).distinct())
     for name in strange:
-        if name not in known:
+        if not any(is_flavor(flavor, name) for flavor in known):  # a MIG profile names several
             raise InvalidValueError.of(
                 "",
                 _("There is no flavor %(value)s; GET /api/v1/devices/ lists those that exist.")
@@ -336,6 +384,11 @@ def _across_fields(values: Mapping[str, Any], problems: _Problems) -> None:
         )
     if values.get("flavors") and devices == 0:
         problems.add("devices", _("Flavors are named, but no device is asked for."))
+    if values["required_topology"] and values["preferred_topology"]:
+        problems.add("preferred_topology", _("Require a topology or prefer one, not both."))
+    for name in ("required_topology", "preferred_topology"):
+        if values[name] in WITHIN_NODE and devices == 0:
+            problems.add(name, _("Links and NUMA nodes are of devices, but none is asked for."))
     cluster = values.get("cluster")
     if values["image"] and cluster is not None and cluster.kind == ClusterKind.LOCAL:
         problems.add(

@@ -1,7 +1,7 @@
 """The frozen world: one instant, a fixed number of queries, nothing large."""
 
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from scheduler import snapshots
+from scheduler.core.topology import Level, TopologyWish
 from scheduler.execute.base import Phase
-from scheduler.models import Job, LedgerEntry
-from telemetry.models import Device, Node
+from scheduler.models import Job, LedgerEntry, PriorityClass
+from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 from tests import factories
 from tests.scheduler.world import World
@@ -158,6 +159,25 @@ def test_a_device_cut_into_slices_is_no_device_of_its_own() -> None:
     assert [f.name for f in fleet.flavors] == ["nvidia-l4", "nvidia-l4-slice"]
     assert fleet.device_flavor.tolist() == [0, 1, 1]
     assert fleet.device_healthy.all()
+
+
+def test_the_wishes_of_a_job_reach_the_engine() -> None:
+    required = Job(required_topology="rack", placement_wish="spread", job_class="lm")
+    preferred = Job(preferred_topology="block")
+    for row, expected in (
+        (required, (TopologyWish(Level.RACK, required=True), "spread", "lm")),
+        (preferred, (TopologyWish(Level.BLOCK, required=False), "", "")),
+        (Job(), (None, "", "")),
+    ):
+        spec = snapshots.job_spec(_complete(row))
+        assert (spec.topology, spec.placement_wish, spec.job_class) == expected
+
+
+def _complete(row: Job) -> Job:
+    row.tenant, row.cluster = Tenant(slug="t"), Cluster(slug="c")
+    row.priority_class = PriorityClass(value=0)
+    row.submitted_at = datetime(2026, 1, 1, tzinfo=UTC)
+    return row
 
 
 def test_runtimes_are_parts_of_time_limits_and_never_more() -> None:

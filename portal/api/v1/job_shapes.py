@@ -7,7 +7,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal import reasons
-from scheduler.choices import FINAL_STATES, WAITING_STATES, JobKind, JobState
+from scheduler.choices import (
+    FINAL_STATES,
+    WAITING_STATES,
+    JobKind,
+    JobState,
+    PlacementWish,
+    TopologyLevel,
+)
 from scheduler.decide.standing import QuotaStanding
 from scheduler.estimates import Estimate
 from scheduler.models import Job, JobEvent
@@ -64,6 +71,10 @@ class JobSerializer(serializers.Serializer[Job]):
     time_limit_s = serializers.IntegerField()
     min_throughput = serializers.FloatField()
     max_latency_ms = serializers.IntegerField(allow_null=True)
+    required_topology = serializers.CharField(help_text="Level of the one domain of all replicas.")
+    preferred_topology = serializers.CharField()
+    placement_wish = serializers.CharField()
+    job_class = serializers.CharField(help_text="Of equal speed; empty = the kind.")
     attempt = serializers.IntegerField(help_text="Times that it was started.")
     submitted_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
@@ -137,6 +148,16 @@ class JobRequestSerializer(serializers.Serializer[Any]):
     )
     min_throughput = serializers.FloatField(required=False, min_value=0, max_value=1)
     max_latency_ms = serializers.IntegerField(required=False, min_value=1, max_value=3_600_000)
+    required_topology = serializers.ChoiceField(
+        choices=TopologyLevel.choices, required=False, allow_blank=True
+    )
+    preferred_topology = serializers.ChoiceField(
+        choices=TopologyLevel.choices, required=False, allow_blank=True
+    )
+    placement_wish = serializers.ChoiceField(
+        choices=PlacementWish.choices, required=False, allow_blank=True
+    )
+    job_class = serializers.CharField(required=False, allow_blank=True, max_length=80)
 
 
 class PlannedReplicaSerializer(serializers.Serializer[Any]):

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduler.choices import JobKind
+from scheduler.choices import JobKind, PlacementWish, TopologyLevel
 from scheduler.models import Job
 from scheduler.services.texts import COMMAND_LIMIT_BYTES, IMAGE_LIMIT
 from scheduler.services.validation import DEFAULT_CLUSTER
@@ -46,6 +46,15 @@ def _amount(label: Any, initial: str, help_text: Any, **attrs: str) -> forms.Cha
         required=False,
         help_text=help_text,
         widget=forms.TextInput(attrs={**AMOUNT, **attrs}),
+    )
+
+
+def _wish(label: Any, choices: Choices, help_text: Any = "") -> OpenChoiceField:
+    return OpenChoiceField(
+        label=label,
+        required=False,
+        choices=[("", gettext_lazy("no wish")), *choices],
+        help_text=help_text,
     )
 
 
@@ -165,6 +174,24 @@ class JobRequestForm(forms.Form):
         inputmode="numeric",
     )
 
+    required_topology = _wish(
+        gettext_lazy("All replicas in"),
+        TopologyLevel.choices,
+        gettext_lazy("Waits until one such place holds the whole job."),
+    )
+    preferred_topology = _wish(
+        gettext_lazy("Preferably in"),
+        TopologyLevel.choices,
+        gettext_lazy("As near as there is room for; never waits for it."),
+    )
+    placement_wish = _wish(gettext_lazy("Placement"), PlacementWish.choices)
+    job_class = _amount(
+        gettext_lazy("Class"),
+        "",
+        gettext_lazy("Jobs of one class run equally fast on equal devices; empty: the kind."),
+        maxlength="80",
+    )
+
     def __init__(
         self,
         *args: Any,
@@ -252,6 +279,10 @@ def as_typed(job: Job) -> dict[str, Any]:
         "env": "\n".join(f"{name}={value}" for name, value in job.env.items()),
         "min_throughput": f"{job.min_throughput:g}" if job.min_throughput else "",
         "max_latency_ms": "" if job.max_latency_ms is None else str(job.max_latency_ms),
+        "required_topology": job.required_topology,
+        "preferred_topology": job.preferred_topology,
+        "placement_wish": job.placement_wish,
+        "job_class": job.job_class,
     }
 
 

@@ -19,6 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from scheduler.core.plan import Resize
+from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.snapshot import JobSpec, RunningJob
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
@@ -63,8 +64,13 @@ def grow(
 
 
 def may_grow(job: RunningJob) -> bool:
-    """Return whether a job could have more replicas than it has."""
+    """Return whether a job could have more replicas than it has.
+
+    One whose replicas must stand to each other in some way keeps those that it has.
+    """
     spec = job.spec
+    if spec.placement_wish == ONE_PER_NODE or (spec.topology and spec.topology.required):
+        return False
     elastic = 0 < len(job.replicas) < spec.replicas_max
     return elastic and spec.preemptible and job.ending_s is None
 

@@ -103,3 +103,38 @@ def test_a_quota_cut_below_use_stops_nobody_else() -> None:
         tenants=[tenant("u", a100=1), tenant("t", a100=2)],
     )
     verify(snapshot, plan(GOOD))
+
+
+def near() -> FleetBuilder:
+    """Two nodes in racks r and s; n1 has two islands of two devices, one NUMA node each."""
+    fleet = FleetBuilder().node("n1", devices=4, groups=[0, 0, 1, 1], numa=[0, 0, 1, 1], rack="r")
+    return fleet.node("n2", devices=4, rack="s")
+
+
+APART: dict[str, tuple[dict[str, str], tuple[ReplicaPlacement, ...], str]] = {
+    "two racks": ({"within": "rack"}, (place(0, 0), place(1, 4)), "not in one rack"),
+    "no block is known": ({"within": "block"}, (place(0, 0), place(0, 1)), "not in one block"),
+    "two nodes": ({"within": "node"}, (place(0, 0), place(1, 4)), "not in one node"),
+    "two islands": ({"within": "link"}, (place(0, 0), place(0, 2)), "not in one link"),
+    "no links": ({"within": "link"}, (place(1, 4), place(1, 5)), "not in one link"),
+    "no NUMA node is known": ({"within": "numa"}, (place(1, 4), place(1, 5)), "not in one numa"),
+    "one node twice": ({"placement": "one_per_node"}, (place(0, 0), place(0, 1)), "on one node"),
+}
+
+
+@pytest.mark.parametrize(
+    ("wish", "places", "message"), [pytest.param(*case, id=name) for name, case in APART.items()]
+)
+def test_a_hard_wish_that_is_not_kept_is_named(
+    wish: dict[str, str], places: tuple[ReplicaPlacement, ...], message: str
+) -> None:
+    asked = job("a", devices=1, replicas=2, **wish)  # type: ignore[arg-type]
+    with pytest.raises(InvalidPlanError, match=message):
+        verify(world(near(), [asked], tenants=[tenant("t")]), plan(start(*places)))
+
+
+@pytest.mark.parametrize("level", ["link", "numa", "node", "rack"])
+def test_a_hard_wish_that_is_kept_passes(level: str) -> None:
+    asked = job("a", devices=1, replicas=2, within=level)
+    good = plan(start(place(0, 0), place(0, 1)))
+    verify(world(near(), [asked], tenants=[tenant("t")]), good)

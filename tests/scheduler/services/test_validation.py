@@ -174,6 +174,12 @@ TEXTS = {
     "a latency of zero": ("max_latency_ms", 0, "“0”"),
     "a latency as text": ("max_latency_ms", "10", "“10”"),
     "a latency that is true": ("max_latency_ms", True, "“True”"),
+    "an unknown topology": ("required_topology", "planet", "link, numa, node, rack, block"),
+    "a topology that is a list": ("preferred_topology", ["rack"], "not one of"),
+    "an unknown placement": ("placement_wish", "anywhere", "pack, spread, one_per_node"),
+    "a class with markup": ("job_class", "<b>", "not a class"),
+    "a class of 81 letters": ("job_class", "a" * 81, "not a class"),
+    "links without devices": ("required_topology", "link", "none is asked for"),
 }
 
 
@@ -206,6 +212,11 @@ def test_unknown_fields_are_named_and_there_is_an_end_to_it(world: World) -> Non
     fields = refused(world, **{f"field{i}\x00": 1 for i in range(500)})
     assert len(fields) == validation.LIST_LIMIT
     assert all(name.isprintable() for name in fields)
+
+
+def test_a_topology_is_required_or_preferred_not_both(world: World) -> None:
+    fields = refused(world, required_topology="rack", preferred_topology="block")
+    assert "not both" in fields["preferred_topology"][0]
 
 
 def test_all_problems_are_reported_at_once(world: World) -> None:

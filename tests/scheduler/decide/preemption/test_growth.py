@@ -8,6 +8,7 @@ import pytest
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.core.topology import Level, TopologyWish
 from scheduler.decide.cycle import decide
 from tests.builders import NOW_S, FleetBuilder, job, tenant, world
 
@@ -85,3 +86,21 @@ def test_a_start_and_a_growth_never_share_a_place() -> None:
     assert len(plan.starts) == 2
     (resize,) = plan.resizes
     assert len(resize.replicas) == 2
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {"topology": TopologyWish(Level.NODE, required=True)},
+        {"placement_wish": "one_per_node"},
+    ],
+)
+def test_a_job_whose_replicas_must_stand_in_some_way_keeps_those_it_has(
+    wish: dict[str, object],
+) -> None:
+    assert plan_of(alone(elastic(**wish))).resizes == ()
+
+
+def test_a_job_that_only_prefers_to_stand_near_grows() -> None:
+    near = elastic(topology=TopologyWish(Level.NODE, required=False))
+    assert len(plan_of(alone(near)).resizes) == 1
