@@ -68,6 +68,8 @@ class Pending:
         expected_start_p50_s, expected_start_p90_s: epoch seconds; None = no estimate, or never.
         position: place in the queue of this cycle, 1 = first; 0 = not in the queue.
         priority_parts: the parts of the job's order; their sum is its priority.
+        planned_p50_s, planned_p90_s: the expected starts before past errors were taken into
+            account, epoch seconds; kept to learn from (`Expectation`).
     """
 
     uid: str
@@ -78,3 +80,5 @@ class Pending:
     expected_start_p90_s: float | None = None
     position: int = 0
     priority_parts: Mapping[str, float] = field(default_factory=dict)
+    planned_p50_s: float | None = None
+    planned_p90_s: float | None = None

@@ -255,6 +255,24 @@ class Reservation:
 
 
 @dataclass(frozen=True, slots=True)
+class Expectation:
+    """How long a job was expected to wait, and what has become of it.
+
+    Attributes:
+        p50_s, p90_s: seconds from when it was said, as planned (`Pending.planned_p50_s`).
+        waited_s: seconds from then until it started; until now where it still waits.
+        started: it did.
+        gang: it has more than one replica.
+    """
+
+    p50_s: float
+    p90_s: float
+    waited_s: float
+    started: bool
+    gang: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that one decision may look at.
 
@@ -271,6 +289,7 @@ class Snapshot:
         reservations: nodes set aside for a while, any order.
         throughputs: (job class, flavor) -> measured throughput against the class's fastest flavor,
             in 0..1; compute units stand in for what is not measured.
+        expectations: of the last jobs that waited, any order; () = plans are taken at their word.
     """
 
     cluster: str
@@ -283,3 +302,4 @@ class Snapshot:
     runtime_ratios: tuple[float, ...] = ()
     reservations: tuple[Reservation, ...] = ()
     throughputs: Throughputs = field(default_factory=dict)
+    expectations: tuple[Expectation, ...] = ()

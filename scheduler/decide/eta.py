@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec
+from scheduler.decide.calibration import Calibration
 from scheduler.decide.runtimes import end_s, runtime_s
 from scheduler.decide.session import Session
 
@@ -31,7 +32,8 @@ def with_expected_starts(session: Session, waiting: Sequence[Waiting]) -> tuple[
     """Return the pending jobs with their expected starts, never before now and P50 <= P90.
 
     A job beyond the planned depth gets the pace of those planned: with n expected within h
-    seconds, the k-th waiting job is expected after k * h / n.
+    seconds, the k-th waiting job is expected after k * h / n. Either is then corrected by what
+    past expectations were worth (`calibration`).
 
     Args:
         session: the state after every job had its turn.
@@ -45,22 +47,36 @@ def with_expected_starts(session: Session, waiting: Sequence[Waiting]) -> tuple[
         for starts in zip(*expected.values(), strict=True)
     ]
     last = max(k for k, one in enumerate(waiting) if one.pending.uid in expected)
+    calibration = Calibration(session.snapshot.expectations)
     answered = []
-    for k, (_, pending, _) in enumerate(waiting):
+    for k, (job, pending, _) in enumerate(waiting):
         basis, at = "plan", expected.get(pending.uid)
         if at is None and k > last and pending.code is not WaitReason.NODES_UNAVAILABLE:
             basis = "rate"
             at = (session.now_s + (k + 1) * paces[0], session.now_s + (k + 1) * paces[1])
-        answered.append(_timed(pending, at, basis) if at else pending)
+        if at is None:
+            answered.append(pending)
+            continue
+        waits = [at_s - session.now_s for at_s in at]
+        said = calibration.expected(waits[0], waits[1], gang=job.replicas_min > 1)
+        answered.append(_timed(pending, at, said, basis, session.now_s))
     return tuple(answered)
 
 
-def _timed(pending: Pending, at: tuple[float, float], basis: str) -> Pending:
+def _timed(
+    pending: Pending,
+    planned: tuple[float, float],
+    waits: tuple[float, float],
+    basis: str,
+    now_s: float,
+) -> Pending:
     return replace(
         pending,
         evidence={**pending.evidence, "expected_start_basis": basis},
-        expected_start_p50_s=at[0],
-        expected_start_p90_s=at[1],
+        expected_start_p50_s=now_s + waits[0],
+        expected_start_p90_s=now_s + waits[1],
+        planned_p50_s=planned[0],
+        planned_p90_s=planned[1],
     )
 
 

@@ -1,0 +1,245 @@
+"""Starts on replayed traces against the expected starts that the jobs were given when they came.
+
+python -m benchmarks.eta --data DIR --json      # DIR holds openb/ and gavel/
+
+A job counts that was told to wait in its first cycle and has started since; what it was told then
+is compared with its start. The first part of each trace, when nothing is known yet, is left out.
+Horizons are by the P50 that was told. Beside it the naive expectation: the place in the queue times
+the mean gap between the last starts, told at the same moments.
+
+What the traces leave open, and what was made of it:
+
+- They have no time limits. A user's limit is the run time times a factor, rounded up to a quarter
+  of an hour; the factor is drawn from exp(uniform(log 1.1, log 10)), as limits asked for are mostly
+  far too long (Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime
+  Estimates in Scheduling the IBM SP2 with Backfilling", 2001).
+- openb's cluster is so large that nobody waits there. Every k-th node is kept, so that what is left
+  is asked for about as much as it can give, and the pods that could never run are left out.
+- Gavel's jobs arrive --speed times as dense, on 36 devices each of K80, P100 and V100.
+"""
+
+import argparse
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.completion import CLUSTER, paper_cluster
+from scheduler.core.plan import Plan
+from scheduler.core.policy import Policy
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide.admission import refusal
+from scheduler.decide.session import Session
+from scheduler.simulate.decider import Decider, by_policy
+from scheduler.simulate.expected import remembering
+from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.pace import Pace
+from scheduler.simulate.run import simulate
+from scheduler.simulate.traces import gavel, openb
+
+POLICY = Policy(strategy="rules")
+HOUR_S = 3600.0
+HORIZONS = {
+    "<10 min": 600.0,
+    "<1 h": HOUR_S,
+    "<6 h": 6 * HOUR_S,
+    "<1 d": 24 * HOUR_S,
+    "more": float("inf"),
+}
+WARM_UP = 0.1
+"""Part of the jobs that comes before anything is known."""
+
+GAPS = 100
+"""So many of the last starts make the mean gap of the naive expectation."""
+
+FACTOR = (1.1, 10.0)
+LIMIT_STEP_S = 900.0
+
+
+class Told(NamedTuple):
+    """What a job was told when it came: waits in seconds, and its wait in truth."""
+
+    p50_s: float
+    p90_s: float
+    naive_s: float
+    waited_s: float
+    gang: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A trace made ready to be played."""
+
+    name: str
+    world: Snapshot
+    jobs: Sequence[SimJob]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the benchmark and print one JSON object last."""
+    args = _arguments(argv)
+    told, traces = [], {}
+    for replay in replays(args):
+        began_s = time.perf_counter()
+        here = play(replay)
+        told += here
+        traces[replay.name] = figures(here) | {
+            "jobs": len(replay.jobs),
+            "wall_s": round(time.perf_counter() - began_s, 1),
+        }
+    answer = figures(told) | {"traces": traces, "warm_up": WARM_UP, "seed": args.seed}
+    answer |= {"limit_factor": FACTOR, "limit_step_s": LIMIT_STEP_S}
+    print(json.dumps(answer, indent=None if args.json else 2), flush=True)
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="benchmarks.eta", description=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="folder of openb/ and gavel/")
+    parser.add_argument("--only", choices=["openb", "gavel"], help="one of the traces")
+    parser.add_argument("--jobs", type=int, default=2500, help="of openb, the last so many")
+    parser.add_argument("--every", type=int, default=12, help="of openb's nodes, one in so many")
+    parser.add_argument("--speed", type=float, default=4.0, help="of Gavel's arrivals")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--json", action="store_true", help="on one line")
+    return parser.parse_args(argv)
+
+
+def replays(args: argparse.Namespace) -> list[Replay]:
+    """Return the traces that were asked for."""
+    made = []
+    if args.only != "gavel":
+        made.append(_openb(args))
+    if args.only != "openb":
+        made.append(_gavel(args))
+    return made
+
+
+def _openb(args: argparse.Namespace) -> Replay:
+    folder = args.data / "openb"
+    nodes = openb.read_nodes(_lines(folder / "openb_node_list_gpu_node.csv"))
+    pods = openb.read_pods(_lines(folder / "openb_pod_list_default.csv"))
+    world = openb.sim_world(nodes[:: args.every])
+    last = sorted(pods, key=lambda pod: (pod.created_s, pod.name))[-args.jobs :]
+    jobs = openb.sim_jobs(last, limit_frac=1.0)
+    world = replace(world, now_s=min(job.spec.submitted_s for job in jobs))
+    session = Session(world, POLICY, now_s=world.now_s)
+    jobs = [job for job in jobs if refusal(session, job.spec) is None]
+    return Replay("openb", world, _limited(jobs, lambda job: job.work, args.seed))
+
+
+def _gavel(args: argparse.Namespace) -> Replay:
+    folder, world = args.data / "gavel", paper_cluster()
+    traced = gavel.read_jobs(_lines(folder / "msr_seed0.trace"), "msr_seed0.trace")
+    rates = folder / "simulation_throughputs.json"
+    throughputs = gavel.read_throughputs(rates.read_text(encoding="utf-8"), rates.name)
+    dense = [replace(job, arrival_s=job.arrival_s / args.speed) for job in traced]
+    jobs, _ = gavel.sim_jobs(dense, throughputs, list(CLUSTER), begin_s=0.0, limit_frac=1.0)
+    longest = lambda job: job.work / min(job.throughput.values())  # noqa: E731 - on its slowest
+    return Replay("gavel", world, _limited(jobs, longest, args.seed))
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").splitlines()
+
+
+def _limited(
+    jobs: Sequence[SimJob], longest_s: Callable[[SimJob], float], seed: int
+) -> list[SimJob]:
+    """Return the jobs with limits as users ask for them."""
+    rng = np.random.default_rng(seed)
+    factors = np.exp(rng.uniform(*np.log(FACTOR), size=len(jobs)))
+    limits = [
+        LIMIT_STEP_S * np.ceil(longest_s(job) * factor / LIMIT_STEP_S)
+        for job, factor in zip(jobs, factors, strict=True)
+    ]
+    return [
+        replace(job, spec=replace(job.spec, time_limit_s=float(limit)))
+        for job, limit in zip(jobs, limits, strict=True)
+    ]
+
+
+class Naive:
+    """What one would say without a plan: the place in the queue times the mean gap of starts."""
+
+    def __init__(self) -> None:
+        self._starts: deque[float] = deque(maxlen=GAPS)
+        self.said: dict[str, float] = {}
+
+    def watch(self, _: Snapshot, plan: Plan) -> None:
+        """Note the starts of a plan, and what is said to those that it first lets wait."""
+        self._starts.extend([plan.now_s] * len(plan.starts))
+        gaps = max(1, len(self._starts) - 1)
+        gap_s = (plan.now_s - self._starts[0]) / gaps if self._starts else 0.0
+        for told in plan.pending:
+            self.said.setdefault(told.uid, told.position * gap_s)
+
+
+def play(replay: Replay) -> list[Told]:
+    """Return what the jobs of a trace were told, and how long they waited."""
+    naive = Naive()
+    decider = remembering(when_asked(POLICY))
+    pace = Pace(wake_s=600.0)
+    result = simulate(replay.world, replay.jobs, decider, pace=pace, watch=naive.watch)
+    ordered = sorted(result.jobs, key=lambda job: (job.submitted_s, job.uid))
+    gangs = {job.spec.uid for job in replay.jobs if job.spec.replicas_min > 1}
+    told = []
+    for job in ordered[int(WARM_UP * len(ordered)) :]:
+        eta = job.eta
+        if eta and eta.p50_s is not None and eta.p90_s is not None and job.starts:
+            waits = (eta.p50_s - eta.given_s, eta.p90_s - eta.given_s, naive.said[job.uid])
+            told.append(Told(*waits, job.starts[0] - eta.given_s, job.uid in gangs))
+    return told
+
+
+def when_asked(policy: Policy) -> Decider:
+    """Return the decider of a policy that works out expected starts for new jobs only."""
+    full, plain = by_policy(policy), by_policy(replace(policy, expects_starts=False))
+    seen: set[str] = set()
+
+    def decide(snapshot: Snapshot, now_s: float) -> Plan:
+        new = {job.uid for job in snapshot.pending} - seen
+        seen.update(new)
+        return (full if new else plain)(snapshot, now_s)
+
+    return decide
+
+
+def figures(told: Sequence[Told]) -> dict[str, Any]:
+    """Return how often and how well expectations came true, in all and by horizon."""
+    low, by_horizon = 0.0, {}
+    for name, high in HORIZONS.items():
+        by_horizon[name] = _figures([one for one in told if low <= one.p50_s < high])
+        low = high
+    gangs = _figures([one for one in told if one.gang])
+    return _figures(told) | {"by_horizon": by_horizon, "gangs": gangs}
+
+
+def _figures(told: Sequence[Told]) -> dict[str, Any]:
+    if not told:
+        return {"waited": 0}
+    p50, p90, naive, waited, _ = np.array(told, dtype=np.float64).T
+    return {
+        "waited": len(told),
+        "cover_p90_pct": _pct(waited <= p90),
+        "cover_p50_pct": _pct(waited <= p50),
+        "median_abs_error_s": round(float(np.median(np.abs(waited - p50))), 1),
+        "median_wait_s": round(float(np.median(waited)), 1),
+        "median_p90_s": round(float(np.median(p90)), 1),
+        "naive": {
+            "cover_pct": _pct(waited <= naive),
+            "median_abs_error_s": round(float(np.median(np.abs(waited - naive))), 1),
+        },
+    }
+
+
+def _pct(held: Any) -> float:
+    return round(100.0 * float(np.mean(held)), 2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+"""What a simulated site remembers of the starts that it told jobs to expect, as the portal does."""
+
+from collections import deque
+from dataclasses import replace
+from typing import NamedTuple
+
+from scheduler.core.plan import Plan
+from scheduler.core.snapshot import Expectation, Snapshot
+from scheduler.simulate.decider import Decider
+
+RECORD_COUNT = 400
+"""So many of the last jobs that waited say what an expectation is worth."""
+
+
+class _Said(NamedTuple):
+    """What a job was told first, as planned, and when."""
+
+    at_s: float
+    p50_s: float
+    p90_s: float
+    gang: bool
+
+    def so_far(self, now_s: float, *, started: bool) -> Expectation:
+        return Expectation(self.p50_s, self.p90_s, now_s - self.at_s, started, self.gang)
+
+
+class Expectations:
+    """The first expectation of each job that waited, and what became of it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, _Said] = {}
+        self._seen: set[str] = set()
+        self._over: deque[Expectation] = deque(maxlen=RECORD_COUNT)
+
+    def now(self, now_s: float) -> tuple[Expectation, ...]:
+        """Return what is known: of the last that started, and of all that still wait."""
+        waiting = (one.so_far(now_s, started=False) for one in self._waiting.values())
+        return (*self._over, *waiting)
+
+    def note(self, snapshot: Snapshot, plan: Plan) -> None:
+        """Keep what a plan says first of a job, and whose wait it ends."""
+        for start in plan.starts:
+            said = self._waiting.pop(start.uid, None)
+            if said:
+                self._over.append(said.so_far(plan.now_s, started=True))
+        gangs = {job.uid for job in snapshot.pending if job.replicas_min > 1}
+        for told in plan.pending:
+            p50_s, p90_s = told.planned_p50_s, told.planned_p90_s
+            if told.uid in self._seen or p50_s is None or p90_s is None:
+                continue
+            self._seen.add(told.uid)
+            waits = (p50_s - plan.now_s, p90_s - plan.now_s)
+            self._waiting[told.uid] = _Said(plan.now_s, *waits, told.uid in gangs)
+
+
+def remembering(decider: Decider) -> Decider:
+    """Return a decider that is told what its past expectations were worth."""
+    memory = Expectations()
+
+    def decide(snapshot: Snapshot, now_s: float) -> Plan:
+        plan = decider(replace(snapshot, expectations=memory.now(now_s)), now_s)
+        memory.note(snapshot, plan)
+        return plan
+
+    return decide
