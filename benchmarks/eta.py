@@ -13,9 +13,10 @@ What the traces leave open, and what was made of it:
   of an hour; the factor is drawn from exp(uniform(log 1.1, log 10)), as limits asked for are mostly
   far too long (Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime
   Estimates in Scheduling the IBM SP2 with Backfilling", 2001).
-- openb's cluster is so large that nobody waits there. Every k-th node is kept, so that what is left
-  is asked for about as much as it can give, and the pods that could never run are left out.
-- Gavel's jobs arrive --speed times as dense, on 36 devices each of K80, P100 and V100.
+- openb's cluster is so large that nobody waits there. Every k-th node is kept and pods arrive
+  --openb-speed times as dense, so that about as much is asked for as there is. Pods that could
+  never run on what is left are left out.
+- Gavel's jobs arrive --gavel-speed times as dense, on 36 devices each of K80, P100 and V100.
 """
 
 import argparse
@@ -29,7 +30,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.completion import CLUSTER, paper_cluster
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
@@ -56,6 +56,9 @@ WARM_UP = 0.1
 
 GAPS = 100
 """So many of the last starts make the mean gap of the naive expectation."""
+
+WAKE_S = 6 * HOUR_S
+"""Between events nothing but ages and delays changes; a cycle runs at every event all the same."""
 
 FACTOR = (1.1, 10.0)
 LIMIT_STEP_S = 900.0
@@ -101,9 +104,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.eta", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of openb/ and gavel/")
     parser.add_argument("--only", choices=["openb", "gavel"], help="one of the traces")
-    parser.add_argument("--jobs", type=int, default=2500, help="of openb, the last so many")
-    parser.add_argument("--every", type=int, default=12, help="of openb's nodes, one in so many")
-    parser.add_argument("--speed", type=float, default=4.0, help="of Gavel's arrivals")
+    parser.add_argument("--openb-jobs", type=int, default=2000, help="the last so many")
+    parser.add_argument("--openb-every", type=int, default=60, help="of its nodes, one in so many")
+    parser.add_argument("--openb-speed", type=float, default=12.0, help="of its arrivals")
+    parser.add_argument("--gavel-speed", type=float, default=2.0, help="of its arrivals")
+    parser.add_argument("--gavel-jobs", type=int, default=600, help="the first so many; 0 = all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
@@ -123,22 +128,24 @@ def _openb(args: argparse.Namespace) -> Replay:
     folder = args.data / "openb"
     nodes = openb.read_nodes(_lines(folder / "openb_node_list_gpu_node.csv"))
     pods = openb.read_pods(_lines(folder / "openb_pod_list_default.csv"))
-    world = openb.sim_world(nodes[:: args.every])
-    last = sorted(pods, key=lambda pod: (pod.created_s, pod.name))[-args.jobs :]
-    jobs = openb.sim_jobs(last, limit_frac=1.0)
-    world = replace(world, now_s=min(job.spec.submitted_s for job in jobs))
+    world = openb.sim_world(nodes[:: args.openb_every])
+    last = sorted(pods, key=lambda pod: (pod.created_s, pod.name))[-args.openb_jobs :]
+    begin_s = last[0].created_s
+    dense = [replace(pod, created_s=(pod.created_s - begin_s) / args.openb_speed) for pod in last]
+    jobs = openb.sim_jobs(dense, limit_frac=1.0)
     session = Session(world, POLICY, now_s=world.now_s)
     jobs = [job for job in jobs if refusal(session, job.spec) is None]
     return Replay("openb", world, _limited(jobs, lambda job: job.work, args.seed))
 
 
 def _gavel(args: argparse.Namespace) -> Replay:
-    folder, world = args.data / "gavel", paper_cluster()
+    folder, world = args.data / "gavel", gavel.paper_cluster()
     traced = gavel.read_jobs(_lines(folder / "msr_seed0.trace"), "msr_seed0.trace")
     rates = folder / "simulation_throughputs.json"
     throughputs = gavel.read_throughputs(rates.read_text(encoding="utf-8"), rates.name)
-    dense = [replace(job, arrival_s=job.arrival_s / args.speed) for job in traced]
-    jobs, _ = gavel.sim_jobs(dense, throughputs, list(CLUSTER), begin_s=0.0, limit_frac=1.0)
+    first = traced[: args.gavel_jobs or None]
+    dense = [replace(job, arrival_s=job.arrival_s / args.gavel_speed) for job in first]
+    jobs, _ = gavel.sim_jobs(dense, throughputs, list(gavel.CLUSTER), begin_s=0.0, limit_frac=1.0)
     longest = lambda job: job.work / min(job.throughput.values())  # noqa: E731 - on its slowest
     return Replay("gavel", world, _limited(jobs, longest, args.seed))
 
@@ -152,7 +159,8 @@ def _limited(
 ) -> list[SimJob]:
     """Return the jobs with limits as users ask for them."""
     rng = np.random.default_rng(seed)
-    factors = np.exp(rng.uniform(*np.log(FACTOR), size=len(jobs)))
+    low, high = (float(np.log(factor)) for factor in FACTOR)
+    factors = np.exp(rng.uniform(low, high, size=len(jobs)))
     limits = [
         LIMIT_STEP_S * np.ceil(longest_s(job) * factor / LIMIT_STEP_S)
         for job, factor in zip(jobs, factors, strict=True)
@@ -183,7 +191,7 @@ def play(replay: Replay) -> list[Told]:
     """Return what the jobs of a trace were told, and how long they waited."""
     naive = Naive()
     decider = remembering(when_asked(POLICY))
-    pace = Pace(wake_s=600.0)
+    pace = Pace(wake_s=WAKE_S)
     result = simulate(replay.world, replay.jobs, decider, pace=pace, watch=naive.watch)
     ordered = sorted(result.jobs, key=lambda job: (job.submitted_s, job.uid))
     gangs = {job.spec.uid for job in replay.jobs if job.spec.replicas_min > 1}
