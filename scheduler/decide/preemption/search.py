@@ -138,6 +138,7 @@ class _Search:
             self._losers, pieces, self._shrinks, free, demand, most=2 * wanted + MORE_OFFERS
         )
         nodes = np.union1d(ready, _ints([offer.node for offer in self._offers]))
+        nodes = np.setdiff1d(nodes, self._closed())
         return Trial(
             session,
             self._job,
@@ -146,6 +147,12 @@ class _Search:
             losers=self._losers,
             nodes=nodes,
         )
+
+    def _closed(self) -> IntArray:
+        """Return the nodes that are kept for others while the job would run."""
+        session, start_s = self._session, self._session.notice_s
+        mine = session.kind(self._job).mine
+        return session.calendar.closed(mine, start_s, start_s + self._job.time_limit_s)
 
     def _taken(self, trial: Trial) -> Iterator[int]:
         """Take from one loser after the other until the job fits; give each."""
