@@ -24,10 +24,10 @@ from benchmarks.first_fit import first_fit
 from benchmarks.fleets import after, world
 from benchmarks.joint import Joint
 from scheduler.core.plan import Plan, Start
-from scheduler.core.policy import Policy
+from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.cycle import decide
-from scheduler.decide.lasting import Decided
+from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
 
@@ -82,7 +82,7 @@ def measure(snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
     return _figures(objective, plan.starts, cycle_s) | {
         "cycle_cpu_s": round(cpu_s, 4),
         **decisions(snapshot, policy),
-        **idle(snapshot, policy, plan),
+        **idle(snapshot, policy),
         "objective_rules": solver.objective_rules,
         "late_pct": round(100 * max(0.0, cycle_s / policy.budget_s - 1), 3),
         "gap_pct": None if solver.gap_frac is None else round(100 * solver.gap_frac, 3),
@@ -103,11 +103,14 @@ def decisions(snapshot: Snapshot, policy: Policy) -> dict[str, float]:
     return {"decision_p50_ms": round(p50_ms, 3), "decision_p99_ms": round(p99_ms, 3)}
 
 
-def idle(snapshot: Snapshot, policy: Policy, plan: Plan) -> dict[str, float]:
+def idle(snapshot: Snapshot, policy: Policy) -> dict[str, float]:
     """Return how long a cycle takes in which nothing changed, on a snapshot read anew.
 
-    Beside it the same cycle decided anew, as it is when anything did change.
+    Beside it the same cycle decided anew, as it is when anything did change. Nobody is evicted
+    here: while evictions are under way a cluster is not at rest.
     """
+    policy = replace(policy, preemption=PreemptionPolicy(by_priority=False, by_reclaim=False))
+    plan = _decided(snapshot, policy)
     for _ in range(MOST_CYCLES_TO_REST):
         if not plan.starts:
             break
@@ -127,7 +130,7 @@ def idle(snapshot: Snapshot, policy: Policy, plan: Plan) -> dict[str, float]:
         "idle_cycle_anew_ms": round(1000 * anew_s, 2),
         "idle_after_s": round(later_s, 3),
         "idle_waiting": len(same.pending),
-        "idle_carried_over": same.lasts_until_s == plan.lasts_until_s,
+        "idle_carried_over": carried_over(last, again, policy, now_s=again.now_s) is not None,
     }
 
 

@@ -202,7 +202,8 @@ class Turns:
         lasts_until_s = 0.0
         if self.policy.expects_starts:
             timed = with_expected_starts(self.session, waiting)
-            lasts_until_s = 0.0 if self.starts else lasting.lasts_until_s(self.session, timed)
+            moves = self.starts or self.preemption.preempts or self.preemption.resizes
+            lasts_until_s = 0.0 if moves else lasting.lasts_until_s(self.session, timed)
         return Plan(
             cluster=self.snapshot.cluster,
             now_s=self.now_s,
