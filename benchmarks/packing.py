@@ -13,17 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.packing_stream import Trace, load, nodes_of, stream_of
+from scheduler.decide.scores.choice import SCORES, Scoring
 from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, terms_of
 from scheduler.decide.scores.placer import (
-    SCORES,
     Kept,
-    Placing,
     nothing_kept,
     place_all,
     seed_chance,
     value_all,
 )
-from scheduler.decide.scores.state import CLASSES, IntArray, Nodes, Shapes, mix_of
+from scheduler.decide.scores.state import (
+    CLASSES,
+    TYPICAL,
+    IntArray,
+    Nodes,
+    Shapes,
+    mix_of,
+    scale_of,
+)
 
 RULES = "prices"
 """Our best score: what --policy rules stands for."""
@@ -122,11 +129,12 @@ def _place_knowing(
 ) -> None:
     """Place with a baseline; FGD knows the mix of the whole file, as in its paper."""
     whole = np.bincount(trace.pods, minlength=len(trace.shapes.cpu)).astype(np.float64)
-    mix = mix_of(trace.shapes, whole, cover=0.95)
-    terms = terms_of(trace.shapes, whole, Setting())[1]
-    placing = Placing(SCORES.index(score), nodes, trace.shapes, mix, terms, kept)
-    value_all(placing)
-    place_all(placing, *jobs)
+    mix = mix_of(trace.shapes, whole, cover=TYPICAL)
+    scale = scale_of(nodes.cpu, nodes.devices)
+    terms = terms_of(trace.shapes, whole, Setting(), scale)[1]
+    scoring = Scoring(SCORES.index(score), nodes, trace.shapes, mix, terms, scale)
+    value_all(scoring, kept)
+    place_all(scoring, kept, *jobs)
 
 
 def _place_learning(
@@ -134,14 +142,14 @@ def _place_learning(
 ) -> None:
     """Place with `prices`, which knows only what has arrived."""
     arrivals, placed = jobs
-    start = 0
+    start, scale = 0, scale_of(nodes.cpu, nodes.devices)
     while start < len(arrivals):
         stop = min(next_estimate(start, setting), len(arrivals))
         counts = counts_of(arrivals[:start], len(shapes.cpu), setting.half_life)
-        mix, terms = terms_of(shapes, counts, setting)
-        placing = Placing(SCORES.index(RULES), nodes, shapes, mix, terms, kept)
-        value_all(placing)
-        place_all(placing, arrivals[start:stop], placed[start:stop])
+        mix, terms = terms_of(shapes, counts, setting, scale)
+        scoring = Scoring(SCORES.index(RULES), nodes, shapes, mix, terms, scale)
+        value_all(scoring, kept)
+        place_all(scoring, kept, arrivals[start:stop], placed[start:stop])
         start = stop
 
 

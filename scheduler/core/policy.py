@@ -76,7 +76,7 @@ class Policy:
     Attributes:
         strategy: key of `STRATEGIES`: rules or optimising; decides the kinds not in `kinds`.
         budget_s: seconds that a decision may take.
-        placement: score that chooses among feasible nodes: pack or spread.
+        placement: score that chooses among feasible nodes, a key of `scoring.SCORES`.
         order: weights of the queue order.
         objective: weights of the optimising strategy.
         seed: of every random choice.

@@ -273,6 +273,21 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class DemandKind:
+    """A kind of replica that has been asked for lately.
+
+    Attributes:
+        shape: what one replica takes.
+        flavors: accelerator flavors allowed; () = any.
+        count: how many replicas arrived, old ones counting less; > 0.
+    """
+
+    shape: ReplicaShape
+    flavors: tuple[str, ...]
+    count: float
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """Everything that one decision may look at.
 
@@ -290,6 +305,8 @@ class Snapshot:
         throughputs: (job class, flavor) -> measured throughput against the class's fastest flavor,
             in 0..1; compute units stand in for what is not measured.
         expectations: of the last jobs that waited, any order; () = plans are taken at their word.
+        demand_mix: what has arrived lately, in a stable order, each kind once; for the placements
+            that keep room for what is likely to come.
     """
 
     cluster: str
@@ -303,3 +320,4 @@ class Snapshot:
     reservations: tuple[Reservation, ...] = ()
     throughputs: Throughputs = field(default_factory=dict)
     expectations: tuple[Expectation, ...] = ()
+    demand_mix: tuple[DemandKind, ...] = ()

@@ -4,6 +4,7 @@ The profile notes which nodes it touched. Whatever was counted here is counted a
 only, when it is asked for next.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
@@ -13,7 +14,7 @@ from scheduler.core.snapshot import IntArray
 from scheduler.decide.backfill import Profile
 from scheduler.decide.feasibility import Demand, Filter, Free
 from scheduler.decide.placement import Site
-from scheduler.decide.scoring import SCORES, FloatArray, Score
+from scheduler.decide.scoring import FloatArray, Scorer
 
 MOST_KEPT = 256
 """So many demands and windows are remembered; a queue of more kinds forgets the oldest."""
@@ -118,11 +119,11 @@ class Counts:
 
     Args:
         profile: capacity over time.
-        placement: key of `SCORES`.
+        scorers: gives the scorer of a wished placement, the policy's of "".
     """
 
-    def __init__(self, profile: Profile, placement: str) -> None:
-        self._profile, self._placement = profile, placement
+    def __init__(self, profile: Profile, scorers: Callable[[str], Scorer]) -> None:
+        self._profile, self._scorers = profile, scorers
         self._windows: dict[int, _Window] = {}
         self._counted: dict[tuple[Demand, int], Counted] = {}
         self._scored: dict[tuple[Demand, int], _Scored] = {}
@@ -164,21 +165,21 @@ class Counts:
     def site(self, demand: Demand, wanted: Filter, rows: int) -> Site:
         """Return what a placement is chosen from: the counts, and a score of every node."""
         key, seen = (demand, self._profile.rows[rows - 1]), len(self._profile.touched)
-        layout, free, score = self._profile.layout, self.free(rows), self.score(demand)
+        layout, free, scorer = self._profile.layout, self.free(rows), self.scorer(demand)
         found = self._scored.get(key)
         if found is None:
-            found = _Scored(score(layout, wanted, free, np.arange(layout.nodes)), seen)
+            found = _Scored(scorer.nodes(wanted, free, np.arange(layout.nodes)), seen)
             remember(self._scored, key, found)
         elif found.seen < seen:
             nodes = self._touched_since(found.seen)
-            found.scores[nodes] = score(layout, wanted, _part(free, nodes), nodes)
+            found.scores[nodes] = scorer.nodes(wanted, _part(free, nodes), nodes)
             found.seen = seen
         counts = self.counted(demand, wanted, rows).counts
-        return Site(layout, wanted, free, counts, found.scores)
+        return Site(layout, wanted, free, counts, found.scores, scorer)
 
-    def score(self, demand: Demand) -> Score:
-        """Return the score that the demand wishes, the policy's where it wishes none."""
-        return SCORES[demand.placement or self._placement]
+    def scorer(self, demand: Demand) -> Scorer:
+        """Return the scorer that the demand wishes, the policy's where it wishes none."""
+        return self._scorers(demand.placement)
 
     def pool(self, demand: Demand, wanted: Filter) -> Pool:
         """Return what is free now of all that a demand may use."""

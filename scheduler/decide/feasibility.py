@@ -207,6 +207,8 @@ class Filter:
     """A demand made ready for one layout: masks once, then counts for any state.
 
     Attributes:
+        shape: what a replica takes.
+        flavor: index of its flavor, `ANY` for none.
         node_ok: (nodes,) nodes that may be used at all.
         device_ok: (nodes, width) devices that may be used at all.
         memory_each: (nodes, width) device memory that a replica takes of each device, MiB.
@@ -218,7 +220,7 @@ class Filter:
         shape = demand.shape
         self.islands = None if demand.within is None else layout.islands(demand.within)
         self._one_per_node = demand.one_per_node
-        self.shape = shape
+        self.shape, self.flavor = shape, demand.flavor
         self.node_ok = layout.tolerated(demand.tolerations)
         self.device_ok = layout.flavor == demand.flavor
         if not demand.whatever_health:

@@ -8,7 +8,7 @@ import numpy as np
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Filter, Free, Layout
-from scheduler.decide.scoring import FloatArray, choose_share, choose_whole
+from scheduler.decide.scoring import FloatArray, Scorer, choose_whole
 from scheduler.decide.topology import best_fit
 
 
@@ -21,6 +21,7 @@ class Site(NamedTuple):
         free: state that the replicas must fit into.
         counts: (nodes,) replicas that each node takes.
         scores: (nodes,) score of one more replica.
+        scorer: what gave the scores, and chooses devices.
     """
 
     layout: Layout
@@ -28,6 +29,7 @@ class Site(NamedTuple):
     free: Free
     counts: IntArray
     scores: FloatArray
+    scorer: Scorer
 
 
 def place(site: Site, replicas: int, policy: str) -> tuple[tuple[ReplicaPlacement, ...], float]:
@@ -36,10 +38,10 @@ def place(site: Site, replicas: int, policy: str) -> tuple[tuple[ReplicaPlacemen
     Args:
         site: where; `site.counts` must sum to at least `replicas`.
         replicas: how many.
-        policy: pack (as few nodes as possible) or spread (as many as possible).
+        policy: spread (as many nodes as possible) or any other (as few as possible).
     """
     taken = _spread(site, replicas) if policy == "spread" else _pack(site, replicas)
-    placed = [one for node, count in taken for one in _on_node(site, node, count, policy)]
+    placed = [one for node, count in taken for one in _on_node(site, node, count)]
     score = sum(float(site.scores[node]) * count for node, count in taken) / replicas
     return tuple(placed), score
 
@@ -81,21 +83,21 @@ def _best(scores: FloatArray, among: np.ndarray[tuple[int], np.dtype[np.bool_]])
     return int(candidates[int(np.argmax(scores[candidates]))])
 
 
-def _on_node(site: Site, node: int, count: int, policy: str) -> Iterator[ReplicaPlacement]:
+def _on_node(site: Site, node: int, count: int) -> Iterator[ReplicaPlacement]:
     shape = site.wanted.shape
-    milli = site.free.milli[node].copy()
-    memory = site.free.device_memory[node].copy()
+    free = Free(*(table[[node]] for table in site.free))  # a copy
     if site.wanted.islands is not None:
         away = site.wanted.islands[node] != _island(site, node, count)
-        milli[away] = 0
+        free.milli[0, away] = 0
     for _ in range(count):
         if not shape.devices:
             yield ReplicaPlacement(node, (), 0, 0)
             continue
-        columns = _columns(site, node, milli, memory, policy)
+        columns = _columns(site, node, free)
         held = int(site.wanted.memory_each[node, columns].min())
-        milli[columns] -= shape.gpu_milli
-        memory[columns] -= held
+        free.cpu[0] -= shape.cpu_milli
+        free.milli[0, columns] -= shape.gpu_milli
+        free.device_memory[0, columns] -= held
         devices = tuple(int(d) for d in sorted(site.layout.device_at[node, columns]))
         yield ReplicaPlacement(node, devices, shape.gpu_milli, held)
 
@@ -107,13 +109,13 @@ def _island(site: Site, node: int, replicas: int) -> int:
     return best_fit(site.wanted.count_islands(free, at)[0], replicas)
 
 
-def _columns(site: Site, node: int, milli: IntArray, memory: IntArray, policy: str) -> list[int]:
+def _columns(site: Site, node: int, free: Free) -> list[int]:
     """Return the columns of the devices that the next replica takes on the node."""
     shape, each = site.wanted.shape, site.wanted.memory_each[node]
     least = shape.gpu_milli if shape.is_fraction else WHOLE_MILLI
-    fits = site.wanted.device_ok[node] & (milli >= least) & (memory >= each)
-    columns = np.flatnonzero(fits)
+    room = (free.milli[0] >= least) & (free.device_memory[0] >= each)
+    columns = np.flatnonzero(site.wanted.device_ok[node] & room)
     if shape.is_fraction:
-        return [choose_share(columns, milli[columns], tight=policy != "spread")]
+        return [site.scorer.device(site.wanted, node, free, columns)]
     groups = [grid[node, columns] for grid in site.layout.nearness]
     return choose_whole(columns, groups, shape.devices)

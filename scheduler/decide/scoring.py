@@ -1,50 +1,97 @@
-"""Which of the feasible nodes and devices to take: one function per score, higher is better.
+"""Which of the feasible nodes and devices to take: one scorer per placement, higher is better.
 
 pack is best fit: the node on which least is left afterwards. spread is its opposite. Both weigh CPU
 and devices alike, each measured against the largest node, so that a CPU-only job prefers a node
-without devices.
+without devices. The others are compiled (`scores`), and loaded where they are chosen.
 
-Source: FGD's BestFit baseline (reference/packing.md section 1).
+Source: FGD's baselines (reference/packing.md section 1).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from functools import partial
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
+from scheduler.core.snapshot import IntArray, ReplicaPlacement, Snapshot
 from scheduler.decide.feasibility import Filter, Free, Layout
+from scheduler.decide.scores.fit import fullness
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
-Score: TypeAlias = Callable[[Layout, Filter, Free, "npt.NDArray[np.int64]"], FloatArray]
 
 
-def pack(layout: Layout, wanted: Filter, free: Free, nodes: npt.NDArray[np.int64]) -> FloatArray:
-    """Return (nodes,) best-fit scores in about 0..1: one minus what is left after one replica.
+class Scorer(Protocol):
+    """What chooses among places that fit; made for one snapshot."""
 
-    Args:
-        layout: the fleet's grid.
-        wanted: the replica.
-        free: state of exactly those nodes.
-        nodes: indices of the nodes.
-    """
-    del nodes
-    largest_cpu = max(int(layout.capacity.cpu.max(initial=1)), 1)
-    largest_gpu = max(layout.width * WHOLE_MILLI, 1)
-    cpu_left = (free.cpu - wanted.shape.cpu_milli) / largest_cpu
-    gpu_left = (free.milli.sum(axis=-1) - wanted.shape.device_milli) / largest_gpu
-    score: FloatArray = 1.0 - 0.5 * (cpu_left + gpu_left)
-    return score
+    def nodes(self, wanted: Filter, free: Free, nodes: IntArray) -> FloatArray:
+        """Return (nodes,) scores of one more replica; `free` is the state of those nodes."""
+
+    def device(self, wanted: Filter, node: int, free: Free, columns: IntArray) -> int:
+        """Return the column of the device that a fraction takes; `free` is that node's state."""
+
+    def note(self, shape: ReplicaShape, replicas: tuple[ReplicaPlacement, ...]) -> None:
+        """Note what this cycle placed."""
 
 
-def spread(layout: Layout, wanted: Filter, free: Free, nodes: npt.NDArray[np.int64]) -> FloatArray:
-    """Return (nodes,) scores in about 0..1: the emptier the node, the higher."""
-    return 1.0 - pack(layout, wanted, free, nodes)
+class Pack:
+    """The fullest node, and the fullest device."""
+
+    def __init__(self, snapshot: Snapshot, layout: Layout) -> None:
+        del snapshot
+        self._cpu = max(int(layout.capacity.cpu.max(initial=1)), 1)
+        self._gpu = max(layout.width * WHOLE_MILLI, 1)
+
+    def nodes(self, wanted: Filter, free: Free, nodes: IntArray) -> FloatArray:
+        """Return how full each node is with the replica on it, in about 0..1."""
+        del nodes
+        cpu_left = (free.cpu - wanted.shape.cpu_milli).astype(np.float64)
+        gpu_left = (free.milli.sum(axis=-1) - wanted.shape.device_milli).astype(np.float64)
+        return fullness(cpu_left, gpu_left, self._cpu, self._gpu)
+
+    def device(self, wanted: Filter, node: int, free: Free, columns: IntArray) -> int:
+        """Return the device with the least free."""
+        del wanted, node
+        return int(columns[int(np.argmin(free.milli[0, columns]))])
+
+    def note(self, shape: ReplicaShape, replicas: tuple[ReplicaPlacement, ...]) -> None:
+        """Need no note: what is free says it all."""
 
 
-SCORES: Mapping[str, Score] = {"pack": pack, "spread": spread}
-"""`Policy.placement` -> score of nodes."""
+class Spread(Pack):
+    """The emptiest node, and the emptiest device."""
+
+    def nodes(self, wanted: Filter, free: Free, nodes: IntArray) -> FloatArray:
+        """Return how empty each node is with the replica on it, in about 0..1."""
+        return 1.0 - super().nodes(wanted, free, nodes)
+
+    def device(self, wanted: Filter, node: int, free: Free, columns: IntArray) -> int:
+        """Return the device with the most free."""
+        del wanted, node
+        return int(columns[int(np.argmax(free.milli[0, columns]))])
+
+
+def _compiled(name: str, snapshot: Snapshot, layout: Layout) -> Scorer:
+    from scheduler.decide.scores.fleet import (  # noqa: PLC0415 - loads numba, which few need
+        FleetScore,
+    )
+
+    return FleetScore(name, snapshot, layout)
+
+
+LEARNING = ("fgd", "prices")
+"""The placements that look at the mix of what arrived (`Snapshot.demand_mix`)."""
+
+SCORES: Mapping[str, Callable[[Snapshot, Layout], Scorer]] = {
+    "pack": Pack,
+    "spread": Spread,
+    **{
+        name: partial(_compiled, name)
+        for name in ("dotprod", "gpupacking", "gpuclustering", *LEARNING)
+    },
+}
+"""`Policy.placement` -> makes the scorer of a snapshot."""
 
 
 def choose_whole(
@@ -73,11 +120,3 @@ def choose_whole(
 def _largest_first(members: Sequence[list[int]]) -> list[int]:
     ordered = sorted(members, key=lambda m: (-len(m), m))
     return [column for group in ordered for column in group]
-
-
-def choose_share(
-    columns: npt.NDArray[np.int64], free_milli: npt.NDArray[np.int64], *, tight: bool
-) -> int:
-    """Return the column of the device to share: the fullest when `tight`, else the emptiest."""
-    key = free_milli if tight else -free_milli
-    return int(columns[int(np.argmin(key))])

@@ -84,11 +84,20 @@ class Session:
         self._rooms: dict[tuple[Demand, TopologyWish | None], int] = {}
         self.calendar = Calendar(snapshot.reservations, now_s=now_s)
         self.kinds = Kinds(snapshot.fleet, self.calendar, snapshot.throughputs)
+        self._scorers: dict[str, Scorer] = {}
+        self.scorer("")
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
         self.power = PowerCap(policy.power_cap_w, snapshot.fleet.flavors)
         self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)
         self.free_at_start = self.layout.free_now(snapshot.fleet)
         self.plan_from(self.free_at_start, by_limit(now_s))
+
+    def scorer(self, wish: str) -> Scorer:
+        """Return what chooses among the places that fit: as wished, "" = as the policy says."""
+        placement = wish or self.policy.placement
+        if placement not in self._scorers:
+            self._scorers[placement] = SCORES[placement](self.snapshot, self.layout)
+        return self._scorers[placement]
 
     def plan_from(self, free: Free, ends: Ends) -> None:
         """Begin a profile; whatever was counted on another one is forgotten."""
@@ -106,7 +115,7 @@ class Session:
             exact=sorted(exact),
             board=self.power.grid_mw(self.layout.flavor),
         )
-        self.counts = Counts(self.profile, self.policy.placement)
+        self.counts = Counts(self.profile, self.scorer)
         self._firm: dict[tuple[str, str], list[_Firm]] = {}
         for one, end_s in zip(self.held.active, ends_s, strict=True):
             self._note_firm(one.job, one.hold, self.now_s, end_s)
@@ -420,9 +429,10 @@ class Session:
         free = Free(*(table.copy() for table in self.profile.row(k)))
         for table, tight in zip(free, part, strict=True):
             table[nodes] = tight
+        scorer = self.counts.scorer(demand)
         scores = np.zeros(self.layout.nodes)
-        scores[nodes] = self.counts.score(demand)(self.layout, wanted, part, nodes)
-        site = Site(self.layout, wanted, free, counts, scores)
+        scores[nodes] = scorer.nodes(wanted, part, nodes)
+        site = Site(self.layout, wanted, free, counts, scores, scorer)
         return Fit(flavor, job.replicas_min, start_s, site)
 
     # -- taking -------------------------------------------------------------------------------
@@ -436,6 +446,8 @@ class Session:
         self._note_firm(job, hold, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:
             self.held.start(job, hold)
+            for scorer in self._scorers.values():
+                scorer.note(job.shape, replicas)
         return replicas, score
 
     def let_go(self, job: RunningJob, lost: Sequence[ReplicaPlacement]) -> None:

@@ -12,7 +12,14 @@ import numpy.typing as npt
 from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.resources import WHOLE_MILLI
-from scheduler.core.snapshot import Fleet, Reservation, RunningJob, Snapshot, TenantNode
+from scheduler.core.snapshot import (
+    DemandKind,
+    Fleet,
+    Reservation,
+    RunningJob,
+    Snapshot,
+    TenantNode,
+)
 from scheduler.decide.scoring import SCORES
 from scheduler.decide.strategies.base import RULES, STRATEGIES
 
@@ -56,9 +63,19 @@ def validate(snapshot: Snapshot) -> None:
         _require(good, f"usage_decayed of {tenant!r} is {usage}")
     for key, value in snapshot.throughputs.items():
         _require(0 < value <= 1, f"throughput of {key} is {value}")
+    _check_mix(snapshot.demand_mix)
     ratios = snapshot.runtime_ratios
     _require(all(0 <= ratio <= 1 for ratio in ratios), "runtime_ratios are not in 0..1")
     _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")
+
+
+def _check_mix(mix: Sequence[DemandKind]) -> None:
+    for kind in mix:
+        shape, good = kind.shape, math.isfinite(kind.count) and kind.count > 0
+        _require(good, f"count of a kind in demand_mix is {kind.count}")
+        least = min(shape.cpu_milli, shape.memory_mib, shape.devices)
+        good = least >= 0 and 0 < shape.gpu_milli <= WHOLE_MILLI
+        _require(good, f"a kind in demand_mix asks for {shape}")
 
 
 def validate_policy(policy: Policy) -> None:

@@ -7,12 +7,10 @@ Source: hkust-adsl/kubernetes-scheduler-simulator, described in reference/packin
 """
 
 from scheduler.decide.scores.compiled import compiled
-from scheduler.decide.scores.state import WHOLE, IntArray
+from scheduler.decide.scores.fit import fullness
+from scheduler.decide.scores.state import WHOLE, IntArray, Scale
 
-LARGEST_CPU = 128_000
-"""Milli-cores of the largest node of the trace; FGD's scores are relative to it."""
-LARGEST_GPU = 8_000
-"""Milli of the largest node's devices."""
+_fullness = compiled(fullness)
 
 
 @compiled
@@ -26,22 +24,22 @@ def tightest(row: IntArray, milli: int) -> int:
 
 
 @compiled
-def bestfit(cpu_left: int, gpu_left: int) -> float:
+def bestfit(cpu_left: int, gpu_left: int, scale: Scale) -> float:
     """Return the score of what is left after placing: the less, the better.
 
     Args:
         cpu_left: milli-cores left.
         gpu_left: milli of all devices left.
+        scale: the largest node.
 
     Source:
-        packing.md section 1: int(100 * (1 - (0.5 cpu_left/128000 + 0.5 gpu_left/8000))).
+        BestFit of the FGD paper: a hundred times how full the node is then.
     """
-    left = 0.5 * cpu_left / LARGEST_CPU + 0.5 * gpu_left / LARGEST_GPU
-    return float(int(100 * (1.0 - left)))
+    return float(int(100 * _fullness(cpu_left, gpu_left, scale.cpu, scale.gpu)))
 
 
 @compiled
-def dotprod(cpu_free: int, gpu_free: int, cpu: int, gpu: int) -> float:
+def dotprod(cpu_free: int, gpu_free: int, cpu: int, gpu: int, scale: Scale) -> float:
     """Return the score of a small product of what is free and what is asked for.
 
     Both vectors (CPU, all devices) are relative to the largest node. The smaller the product the
@@ -50,8 +48,8 @@ def dotprod(cpu_free: int, gpu_free: int, cpu: int, gpu: int) -> float:
     Source:
         DotProd of the FGD paper: int(100 * (1 - (free . asked) / 2)).
     """
-    product = cpu_free / LARGEST_CPU * (cpu / LARGEST_CPU)
-    product += gpu_free / LARGEST_GPU * (gpu / LARGEST_GPU)
+    product = cpu_free / scale.cpu * (cpu / scale.cpu)
+    product += gpu_free / scale.gpu * (gpu / scale.gpu)
     return float(int(100 * (1.0 - product / 2)))
 
 
@@ -84,13 +82,14 @@ def gpupacking(row: IntArray, devices: int, count: int, milli: int) -> float:
 
 
 @compiled
-def gpuclustering(held: IntArray, kind: int, gpu_free: int) -> float:
+def gpuclustering(held: IntArray, kind: int, gpu_free: int, scale: Scale) -> float:
     """Return the score that keeps jobs of one class together.
 
     Args:
         held: (classes,) jobs of each class on the node; CPU-only ones, class 0, do not count.
         kind: class of the job; a job without devices scores 0.
         gpu_free: free milli of all devices of the node.
+        scale: the largest node.
 
     Source:
         GpuClustering of the FGD paper: 75 where only this class is, 50 where it is among others,
@@ -104,4 +103,4 @@ def gpuclustering(held: IntArray, kind: int, gpu_free: int) -> float:
     base = 0 if classes else 25
     if held[kind] > 0:
         base = 75 if classes == 1 else 50
-    return float(base + 25 * (LARGEST_GPU - gpu_free) // LARGEST_GPU)
+    return float(base + 25 * (scale.gpu - gpu_free) // scale.gpu)

@@ -6,7 +6,16 @@ import numpy as np
 
 from scheduler.decide.scores.potential import BLOCKS, Terms
 from scheduler.decide.scores.prices import gap_values, share_prices
-from scheduler.decide.scores.state import CLASSES, WHOLE, FloatArray, IntArray, Mix, Shapes, mix_of
+from scheduler.decide.scores.state import (
+    CLASSES,
+    WHOLE,
+    FloatArray,
+    IntArray,
+    Mix,
+    Scale,
+    Shapes,
+    mix_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +24,8 @@ class Setting:
 
     Attributes:
         curve: see `Terms`.
-        cpu_wanted: milli-cores per free device, two levels.
-        cpu_worth: devices per core short of each level.
+        cpu_wanted: CPU per free device, two levels, as parts of the fleet's CPU per device.
+        cpu_worth: worth of one such part that is short of each level, in devices.
         fragment: see `Terms`.
         cpu_curve: see `Terms`.
         whole: worth of a block of free devices and root of the part of device demand that
@@ -28,8 +37,8 @@ class Setting:
     """
 
     curve: float = 0.02
-    cpu_wanted: tuple[float, float] = (10_830.0, 37_500.0)
-    cpu_worth: tuple[float, float] = (0.05, 0.002)
+    cpu_wanted: tuple[float, float] = (0.63, 2.18)
+    cpu_worth: tuple[float, float] = (0.86, 0.034)
     fragment: float = 0.05
     cpu_curve: float = 0.3
     whole: float = 0.06
@@ -59,13 +68,16 @@ def counts_of(arrivals: IntArray, shapes: int, half_life: float) -> FloatArray:
     return np.bincount(arrivals, weights=weights, minlength=shapes).astype(np.float64)
 
 
-def terms_of(shapes: Shapes, counts: FloatArray, setting: Setting) -> tuple[Mix, Terms]:
+def terms_of(
+    shapes: Shapes, counts: FloatArray, setting: Setting, scale: Scale
+) -> tuple[Mix, Terms]:
     """Return mix and worths for what has arrived so far.
 
     Args:
         shapes: the kinds of jobs.
         counts: (shapes,) how often each arrived.
         setting: the constants.
+        scale: the fleet that they are relative to.
     """
     demand = {WHOLE: 1e-3}
     for devices, milli, count in zip(
@@ -78,10 +90,11 @@ def terms_of(shapes: Shapes, counts: FloatArray, setting: Setting) -> tuple[Mix,
     terms = Terms(
         gap_values(share_prices(demand)),
         setting.curve,
-        np.array(setting.cpu_wanted),
-        np.array(setting.cpu_worth),
+        np.array(setting.cpu_wanted) * scale.cpu_each,
+        np.array(setting.cpu_worth) / scale.cpu_each,
         setting.fragment,
         setting.cpu_curve,
+        scale.cpu,
         setting.whole * block,
         block_cpu,
     )

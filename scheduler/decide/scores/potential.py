@@ -6,7 +6,6 @@ A job goes where it destroys the least potential. Ours; found on the traces of t
 
 from typing import NamedTuple
 
-from scheduler.decide.scores.baselines import LARGEST_CPU
 from scheduler.decide.scores.compiled import compiled
 from scheduler.decide.scores.fragmentation import fragmentation
 from scheduler.decide.scores.prices import GRID_MILLI
@@ -23,10 +22,11 @@ class Terms(NamedTuple):
         gaps: (101,) value of a gap of 0, 10, .. 1000 milli on one device, from LP prices.
         curve: extra worth of an empty device, which falls with the square of its use.
         cpu_wanted: (2,) milli-cores per free device below which CPU is short.
-        cpu_worth: (2,) worth of each core that is short.
+        cpu_worth: (2,) worth of each milli-core that is short.
         fragment: worth of one device of fragmentation, counted against.
-        cpu_curve: worth of 128 free cores on one node, which falls with the square of their use, so
+        cpu_curve: worth of all CPU of the largest node, which falls with the square of its use, so
             that CPU is used up node by node and large CPU-only jobs keep room.
+        largest_cpu: milli-cores of the largest node.
         block: (4,) worth of each block of `BLOCKS` free devices that CPU suffices for.
         block_cpu: (4,) milli-cores that a job of that many devices takes.
     """
@@ -37,6 +37,7 @@ class Terms(NamedTuple):
     cpu_worth: FloatArray
     fragment: float
     cpu_curve: float
+    largest_cpu: int
     block: FloatArray
     block_cpu: FloatArray
 
@@ -64,8 +65,8 @@ def potential(cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> fl
     for k in range(2):
         short = terms.cpu_wanted[k] * free / WHOLE - cpu
         if short > 0:
-            value -= terms.cpu_worth[k] * short / WHOLE
-    value += blocks(cpu, whole, terms) + terms.cpu_curve * (cpu / LARGEST_CPU) ** 2
+            value -= terms.cpu_worth[k] * short
+    value += blocks(cpu, whole, terms) + terms.cpu_curve * (cpu / terms.largest_cpu) ** 2
     if terms.fragment > 0:
         value -= terms.fragment * fragmentation(cpu, row, model, mix) / WHOLE
     return value

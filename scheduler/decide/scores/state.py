@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 FloatArray: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 
 ANY_MODEL = 0
 """Bit set of a shape that accepts every model."""
 WHOLE = 1000
 """A whole device in milli."""
+TYPICAL = 0.95
+"""FGD looks at the most frequent kinds of jobs that make up this part of all."""
 CLASSES = ("cpu_only", "shared", "1", "2", "4", "8")
 """Classes of jobs, by what they take; 3 devices count as 4, and 5 to 8 as 8."""
 
@@ -37,6 +40,35 @@ class Nodes(NamedTuple):
     devices: IntArray
     model: IntArray
     held: IntArray
+
+
+class Scale(NamedTuple):
+    """What scores are relative to.
+
+    Attributes:
+        cpu: milli-cores of the largest node, >= 1.
+        gpu: milli of all devices of the largest node, >= 1.
+        cpu_each: milli-cores per device of the whole fleet, > 0.
+    """
+
+    cpu: int
+    gpu: int
+    cpu_each: float
+
+
+def scale_of(cpu: IntArray, devices: IntArray) -> Scale:
+    """Return the scale of a fleet, of one core and one device at least.
+
+    Args:
+        cpu: (nodes,) milli-cores of each node.
+        devices: (nodes,) number of devices of each.
+    """
+    total = max(float(cpu.sum()), float(WHOLE))
+    return Scale(
+        max(int(cpu.max(initial=0)), WHOLE),
+        max(int(devices.max(initial=0)), 1) * WHOLE,
+        total / max(int(devices.sum()), 1),
+    )
 
 
 class Shapes(NamedTuple):
@@ -94,7 +126,7 @@ def mix_of(shapes: Shapes, counts: FloatArray, *, cover: float = 1.0) -> Mix:
     Args:
         shapes: the kinds.
         counts: (shapes,) how often each was seen, >= 0.
-        cover: part of all jobs to cover, 0..1; FGD uses 0.95.
+        cover: part of all jobs to cover, 0..1; FGD uses `TYPICAL`.
 
     Source:
         FGD, "typical pods" (reference/packing.md section 1).

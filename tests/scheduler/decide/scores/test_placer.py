@@ -1,15 +1,14 @@
 import numpy as np
 
+from scheduler.decide.scores.choice import SCORES, Scoring
 from scheduler.decide.scores.learnt import Setting, terms_of
 from scheduler.decide.scores.placer import (
-    SCORES,
-    Placing,
     nothing_kept,
     place_all,
     seed_chance,
     value_all,
 )
-from scheduler.decide.scores.state import Nodes, Shapes, kind_of, mix_of
+from scheduler.decide.scores.state import Nodes, Shapes, kind_of, mix_of, scale_of
 
 
 def small_nodes():
@@ -32,12 +31,13 @@ def shapes_of(*rows):
 def placed_by(score, nodes, shapes, arrivals):
     arrivals = np.array(arrivals, dtype=np.int64)
     counts = np.bincount(arrivals, minlength=len(shapes.cpu)).astype(np.float64)
-    mix, (_, terms) = mix_of(shapes, counts), terms_of(shapes, counts, Setting())
+    scale = scale_of(nodes.cpu, nodes.devices)
+    mix, (_, terms) = mix_of(shapes, counts), terms_of(shapes, counts, Setting(), scale)
     kept = nothing_kept(len(shapes.cpu), len(nodes.cpu), len(arrivals))
     placed, number = np.full(len(arrivals), -1, dtype=np.int64), SCORES.index(score)
-    placing = Placing(number, nodes, shapes, mix, terms, kept)
-    value_all(placing)
-    place_all(placing, arrivals, placed)
+    scoring = Scoring(number, nodes, shapes, mix, terms, scale)
+    value_all(scoring, kept)
+    place_all(scoring, kept, arrivals, placed)
     return placed.tolist()
 
 

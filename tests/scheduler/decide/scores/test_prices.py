@@ -3,7 +3,9 @@ import pytest
 
 from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, terms_of
 from scheduler.decide.scores.prices import gap_values, share_prices
-from scheduler.decide.scores.state import Shapes, mix_of
+from scheduler.decide.scores.state import Scale, Shapes, mix_of
+
+SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0)
 
 
 def test_shares_that_always_waste_the_rest_cost_a_whole_device():
@@ -49,7 +51,7 @@ def shapes():
 
 
 def test_nothing_has_arrived_and_there_are_prices_still():
-    mix, terms = terms_of(shapes(), np.zeros(3), Setting())
+    mix, terms = terms_of(shapes(), np.zeros(3), Setting(), SCALE)
     assert len(mix.weight) == 0
     assert terms.gaps[100] == pytest.approx(1.0)
     assert terms.block.tolist() == [0, 0, 0, 0]
@@ -57,7 +59,7 @@ def test_nothing_has_arrived_and_there_are_prices_still():
 
 def test_a_block_of_eight_is_worth_the_root_of_its_part_of_demand():
     # 16 halves ask for 8 devices, one job of 8 for 8: half of demand comes in blocks of 8.
-    mix, terms = terms_of(shapes(), np.array([5.0, 16.0, 1.0]), Setting(whole=0.3))
+    mix, terms = terms_of(shapes(), np.array([5.0, 16.0, 1.0]), Setting(whole=0.3), SCALE)
     assert terms.block == pytest.approx([0, 0, 0, 0.3 * 8 * 0.5**0.5])
     assert terms.block_cpu[3] == 40_000
     assert mix.weight == pytest.approx([16 / 17, 1 / 17])

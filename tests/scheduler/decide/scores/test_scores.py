@@ -4,7 +4,9 @@ import pytest
 from scheduler.decide.scores.baselines import bestfit, dotprod, gpuclustering, gpupacking, tightest
 from scheduler.decide.scores.fragmentation import fgd, fragmentation
 from scheduler.decide.scores.potential import Terms, potential
-from scheduler.decide.scores.state import Mix
+from scheduler.decide.scores.state import Mix, Scale, scale_of
+
+SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0)
 
 
 def row(*free):
@@ -20,14 +22,14 @@ def mix(*kinds):
 
 def test_bestfit_counts_what_is_left_of_cpu_and_devices_alike():
     # 0.5 * 32/128 + 0.5 * 4/8 = 0.375 left
-    assert bestfit(32_000, 4_000) == 62
-    assert bestfit(0, 0) == 100
+    assert bestfit(32_000, 4_000, SCALE) == 62
+    assert bestfit(0, 0, SCALE) == 100
 
 
 def test_dotprod_prefers_nodes_with_little_of_what_the_job_takes():
     # (64/128 * 32/128 + 4/8 * 2/8) / 2 = 0.125
-    assert dotprod(64_000, 4_000, 32_000, 2_000) == 87
-    assert dotprod(0, 0, 32_000, 2_000) == 100
+    assert dotprod(64_000, 4_000, 32_000, 2_000, SCALE) == 87
+    assert dotprod(0, 0, 32_000, 2_000, SCALE) == 100
 
 
 def test_gpupacking_prefers_shared_devices_then_used_nodes_then_free_nodes():
@@ -40,10 +42,10 @@ def test_gpupacking_prefers_shared_devices_then_used_nodes_then_free_nodes():
 def test_gpuclustering_prefers_nodes_with_the_same_class_only():
     # the node is half full: 12 points on top of the class
     same, among, other, idle = (row(5, 0, 2), row(0, 1, 2), row(0, 1, 0), row(9, 0, 0))
-    assert gpuclustering(same, 2, 4000) == 75 + 12
-    assert gpuclustering(among, 2, 4000) == 50 + 12
-    assert gpuclustering(other, 2, 4000) == 12
-    assert gpuclustering(idle, 2, 8000) == 25
+    assert gpuclustering(same, 2, 4000, SCALE) == 75 + 12
+    assert gpuclustering(among, 2, 4000, SCALE) == 50 + 12
+    assert gpuclustering(other, 2, 4000, SCALE) == 12
+    assert gpuclustering(idle, 2, 8000, SCALE) == 25
 
 
 def test_the_tightest_device_that_holds_the_fraction_is_taken():
@@ -80,6 +82,7 @@ def terms(**changes):
         cpu_worth=np.array([0.0, 0.0]),
         fragment=0.0,
         cpu_curve=0.0,
+        largest_cpu=128_000,
         block=np.zeros(4),
         block_cpu=np.zeros(4),
     )
@@ -90,7 +93,7 @@ NODE = (10_000, row(1000, 1000, 500, 0), 1, mix((1_000, 1, 1000, 0, 1.0)))
 POTENTIALS = {
     "gaps alone": ({}, 2.5),
     "an empty device is worth more": ({"curve": 0.04}, 2.5 + 0.04 * 2.25),
-    "2.5 devices want 20 cores, 10 are short": ({"cpu_worth": np.array([0.01, 0.0])}, 2.4),
+    "2.5 devices want 20 cores, 10 are short": ({"cpu_worth": np.array([1e-5, 0.0])}, 2.4),
     "half a device is no use to whole ones": ({"fragment": 0.1}, 2.5 - 0.05),
     "CPU together": ({"cpu_curve": 1.0}, 2.5 + (10 / 128) ** 2),
     "one block of two": ({"block": np.array([0.0, 0.3, 0.7, 0.9])}, 2.8),
@@ -104,3 +107,10 @@ POTENTIALS = {
 @pytest.mark.parametrize(("changes", "worth"), POTENTIALS.values(), ids=POTENTIALS)
 def test_the_potential_of_a_node_is_the_sum_of_its_terms(changes, worth):
     assert potential(*NODE, terms(**changes)) == pytest.approx(worth)
+
+
+def test_scores_are_relative_to_the_largest_node_and_to_the_cpu_per_device():
+    # 96 cores for 6 devices; a fleet without devices is treated as if it had one
+    assert scale_of(row(64_000, 32_000), row(4, 2)) == Scale(64_000, 4_000, 16_000.0)
+    assert scale_of(row(64_000), row(0)) == Scale(64_000, 1_000, 64_000.0)
+    assert scale_of(row(), row()) == Scale(1_000, 1_000, 1_000.0)
