@@ -20,6 +20,7 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment(os.environ)
 
 DATA = addresses.data_folder(os.environ)
+os.environ.setdefault("NUMBA_CACHE_DIR", str(addresses.compiled_folder(DATA)))
 HOST = env.text("KILTER_HOST", "127.0.0.1")
 PORT = env.whole("KILTER_PORT", 8000, low=1, high=65535)
 IS_LOOPBACK = HOST in {"127.0.0.1", "::1", "localhost"}

@@ -34,6 +34,18 @@ class PlacementWish(TextChoices):
     ONE_PER_NODE = ONE_PER_NODE, _("one on a node")
 
 
+class PlacementScore(TextChoices):
+    """What chooses among the places that a job fits in; the keys of `decide.scoring.SCORES`."""
+
+    PACK = "pack", _("pack")
+    SPREAD = "spread", _("spread")
+    DOTPROD = "dotprod", _("dot product")
+    GPUPACKING = "gpupacking", _("device packing")
+    GPUCLUSTERING = "gpuclustering", _("device clustering")
+    FGD = "fgd", _("least fragmentation (FGD)")
+    PRICES = "prices", _("learnt prices")
+
+
 class JobState(TextChoices):
     """Where a job stands."""
 

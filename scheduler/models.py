@@ -15,6 +15,7 @@ from scheduler.choices import (
     IntentState,
     JobKind,
     JobState,
+    PlacementScore,
     PlacementWish,
     TopologyLevel,
     Verb,
@@ -57,9 +58,12 @@ class SchedulingPolicy(models.Model):
     budget_s = models.FloatField(default=1.0, help_text=_("Seconds that a decision may take."))
     placement = models.CharField(
         max_length=20,
-        default="pack",
-        choices=[("pack", _("pack")), ("spread", _("spread"))],
-        help_text=_("pack fills nodes one by one, spread evens them out."),
+        default=PlacementScore.PACK,
+        choices=PlacementScore,
+        help_text=_(
+            "pack fills nodes one by one, spread evens them out, learnt prices keep room for the "
+            "jobs that usually come."
+        ),
     )
     weights = models.JSONField(
         default=dict, blank=True, help_text=_("Weights that differ from the defaults.")
@@ -203,6 +207,7 @@ class Job(models.Model):
         indexes = [
             models.Index(fields=["cluster", "state", "submitted_at"], name="job_cluster_state"),
             models.Index(fields=["tenant", "-submitted_at"], name="job_tenant_submitted"),
+            models.Index(fields=["cluster", "-submitted_at"], name="job_cluster_submitted"),
             models.Index(
                 fields=["cluster", "-finished_at"],
                 condition=Q(finished_at__isnull=False),

@@ -4,7 +4,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
@@ -17,6 +17,7 @@ from scheduler.core.policy import SOLVERS, ObjectiveWeights, Policy, PriorityWei
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import (
     BoolArray,
+    DemandKind,
     FlavorSpec,
     Fleet,
     IntArray,
@@ -28,6 +29,7 @@ from scheduler.core.snapshot import (
     TenantNode,
 )
 from scheduler.core.topology import Level, TopologyWish
+from scheduler.decide.scoring import LEARNING
 from scheduler.decide.strategies.base import RULES, STRATEGIES
 from scheduler.decide.validate import MOST_WEIGHT
 from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
@@ -40,6 +42,8 @@ from tenants.models import Quota, Tenant
 logger = logging.getLogger(__name__)
 
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
+MIX_COUNT = 4000  # so many of the last jobs say what is likely to come
+MIX_HALF_LIFE = 1000.0  # jobs after which an arrival counts half
 RATIO_COUNT = 200  # runtimes of so many of the last jobs say how long jobs really run
 PENDING_LIMIT = 20_000
 NODE_COLUMNS = (
@@ -68,6 +72,18 @@ DEVICE_COLUMNS = (
     "allocated_memory_mib",
 )
 """All that a decision looks at, of nodes and of devices."""
+
+
+MIX_COLUMNS = (
+    "replicas_max",
+    "flavors",
+    "cpu_milli",
+    "memory_mib",
+    "devices",
+    "gpu_milli",
+    "gpu_memory_mib",
+)
+"""Replicas and flavors of a job, and the fields of `ReplicaShape`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +174,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         tenants=_tenants(cluster),
         usage_decayed=_usage_decayed(cluster, fleet, now),
         runtime_ratios=_runtime_ratios(cluster),
+        demand_mix=_demand_mix(cluster),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
     return Frozen(snapshot, keys)
@@ -429,3 +446,19 @@ def _runtime_ratios(cluster: Cluster) -> tuple[float, ...]:
         if finished is not None and started is not None
     )
     return tuple(sorted(min(1.0, ratio) for ratio in ratios))  # more is the grace of a stop
+
+
+def _demand_mix(cluster: Cluster) -> tuple[DemandKind, ...]:
+    """Return what the last jobs asked for, where the placement looks at it; the newest most."""
+    if policy_get(cluster=cluster).placement not in LEARNING:
+        return ()
+    rows = (
+        Job.objects.filter(cluster=cluster)
+        .order_by("-submitted_at", "uid")
+        .values_list(*MIX_COLUMNS)[:MIX_COUNT]
+    )
+    counts: dict[tuple[ReplicaShape, tuple[str, ...]], float] = defaultdict(float)
+    for age, (replicas, flavors, *amounts) in enumerate(rows):
+        counts[ReplicaShape(*amounts), tuple(flavors)] += replicas * 0.5 ** (age / MIX_HALF_LIFE)
+    kinds = sorted(counts, key=lambda kind: (astuple(kind[0]), kind[1]))
+    return tuple(DemandKind(*kind, counts[kind]) for kind in kinds)

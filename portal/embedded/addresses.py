@@ -35,6 +35,17 @@ def data_folder(environ: Mapping[str, str]) -> Path:
     return Path(chosen).expanduser().absolute() if chosen else PROJECT / "data"
 
 
+def compiled_folder(folder: Path) -> Path:
+    """Return where compiled scores are kept: another place after any change of their sources.
+
+    numba looks at the file of a function, not at those of the functions that it calls.
+    """
+    digest = hashlib.sha256()
+    for source in sorted((PROJECT / "scheduler/decide/scores").glob("*.py")):
+        digest.update(source.read_bytes())
+    return folder / "compiled" / digest.hexdigest()[:12]
+
+
 def private_folder(folder: Path) -> Path:
     """Make `folder` with mode 700 if it is missing, and return it.
 

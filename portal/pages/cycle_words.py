@@ -35,8 +35,6 @@ CONSTRAINT_WORDS: Final[Mapping[str, str | Promise]] = {
 }
 """Groups of constraints of `scheduler.decide.clashes`."""
 
-PLACEMENT_WORDS: Final[Mapping[str, str | Promise]] = {"pack": _("pack"), "spread": _("spread")}
-
 
 def cycle_word(code: str) -> str:
     """Return a code in words; itself where it has none, such as a strategy from elsewhere."""

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from scheduler import events
+from scheduler.choices import PlacementScore
 from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.decide.validate import MOST_POWER_W
 from scheduler.models import SchedulingPolicy
@@ -18,7 +19,6 @@ from tenants import policies
 from tenants.audit import acting
 from tenants.errors import InvalidValueError, NotAllowedError
 
-PLACEMENTS = ("pack", "spread")
 BUDGET_MOST_S = 60.0
 UNCHANGED = object()
 
@@ -72,7 +72,7 @@ def _checked(strategy: object, budget_s: object, placement: object) -> dict[str,
     wanted: dict[str, Any] = {}
     for name, value, choices in (
         ("strategy", strategy, tuple(sorted(STRATEGIES))),
-        ("placement", placement, PLACEMENTS),
+        ("placement", placement, tuple(PlacementScore.values)),
     ):
         if value is not None and value not in choices:
             wrong[name] = [_("Choose one of %(choices)s.") % {"choices": ", ".join(choices)}]

@@ -18,6 +18,7 @@ from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide, estimate
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 from scheduler.decide.remedies import apply
+from scheduler.decide.scoring import SCORES
 from scheduler.decide.session import Session
 from tests.builders import NOW_S, with_pending
 from tests.properties.worlds import FLAVORS, TENANTS, trees, worlds
@@ -53,7 +54,7 @@ def test_every_plan_passes_the_verifier_and_answers_every_job_once(
 
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
-@given(worlds(max_jobs=25), st.sampled_from(["pack", "spread"]))
+@given(worlds(max_jobs=25), st.sampled_from(sorted(SCORES)))
 def test_long_queues_pass_the_verifier_under_both_strategies(
     snapshot: Snapshot, placement: str
 ) -> None:
@@ -62,7 +63,7 @@ def test_long_queues_pass_the_verifier_under_both_strategies(
 
 
 @settings(max_examples=60, deadline=None)
-@given(worlds(), st.sampled_from(["pack", "spread"]))
+@given(worlds(), st.sampled_from(sorted(SCORES)))
 def test_no_tenant_starts_more_than_its_quota_makes_available(
     snapshot: Snapshot, placement: str
 ) -> None:

@@ -10,9 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
 from scheduler import snapshots
+from scheduler.core.resources import ReplicaShape
 from scheduler.core.topology import Level, TopologyWish
 from scheduler.execute.base import Phase
-from scheduler.models import Job, LedgerEntry, PriorityClass
+from scheduler.models import Job, LedgerEntry, PriorityClass, SchedulingPolicy
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 from tests import factories
@@ -35,8 +36,8 @@ def test_the_number_of_queries_does_not_grow_with_fleet_and_queue(
         world.submit(f"waits{i}", devices=2, replicas=9)
     world.cycle()
     # nodes, devices, pending, device holds, replica holds, running, quotas, tenants, used,
-    # runtimes, and the savepoint of the test's transaction, made and released
-    with django_assert_num_queries(12):
+    # runtimes, policy, and the savepoint of the test's transaction, made and released
+    with django_assert_num_queries(13):
         snapshot = take(world).snapshot
     assert len(snapshot.running) > 5
     assert len(snapshot.running) + len(snapshot.pending) == 24
@@ -191,3 +192,19 @@ def test_runtimes_are_parts_of_time_limits_and_never_more() -> None:
             finished_at=world.now + timedelta(seconds=seconds or 1),
         )
     assert take(world).snapshot.runtime_ratios == (0.25, 1.0)
+
+
+def test_what_arrived_lately_is_counted_where_the_placement_looks_at_it() -> None:
+    world = World()
+    for devices, replicas in ((1, 2), (0, 1), (1, 3)):
+        world.submit(devices=devices, replicas=replicas, cpu_milli=500)
+        world.now += timedelta(seconds=1)
+    assert take(world).snapshot.demand_mix == ()
+    SchedulingPolicy.objects.update_or_create(cluster=world.cluster, defaults={"placement": "fgd"})
+    with CaptureQueriesContext(connection) as queries:
+        found = take(world).snapshot.demand_mix
+    assert len(queries) == 14
+    shapes = (ReplicaShape(500, 1024, 0), ReplicaShape(500, 1024, 1))
+    assert [(kind.shape, kind.flavors) for kind in found] == [(shape, ()) for shape in shapes]
+    # the newest counts 1, the one before 0.5 ** 0.001, the oldest 0.5 ** 0.002
+    assert [kind.count for kind in found] == pytest.approx([0.5**0.001, 3 + 2 * 0.5**0.002])

@@ -9,6 +9,7 @@ from rest_framework.views import APIView
 
 from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
 from portal.api.v1.schema import refusals
+from scheduler.choices import PlacementScore
 from scheduler.models import SchedulingPolicy
 from scheduler.selectors.policies import policy_get
 from scheduler.services.policy import policy_update
@@ -39,7 +40,7 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
     budget_s = serializers.FloatField(
         required=False, help_text="Seconds that a decision may take, up to 60."
     )
-    placement = serializers.ChoiceField(choices=["pack", "spread"], required=False)
+    placement = serializers.ChoiceField(choices=PlacementScore.values, required=False)
     kinds = serializers.DictField(
         child=serializers.CharField(),
         required=False,

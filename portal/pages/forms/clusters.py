@@ -5,12 +5,12 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from portal.pages.cycle_words import CYCLE_WORDS, PLACEMENT_WORDS
+from portal.pages.cycle_words import CYCLE_WORDS
 from portal.pages.forms.tenants import ServiceForm
-from scheduler.choices import JobKind
+from scheduler.choices import JobKind, PlacementScore
 from scheduler.core.policy import SOLVERS
 from scheduler.decide.strategies.base import STRATEGIES
-from scheduler.services.policy import BUDGET_MOST_S, PLACEMENTS
+from scheduler.services.policy import BUDGET_MOST_S
 
 SOLVER_NAMES = {"highs": "HiGHS", "cbc": "CBC"}
 STRATEGY_CHOICES = [(name, CYCLE_WORDS.get(name, name)) for name in sorted(STRATEGIES)]
@@ -28,8 +28,11 @@ class PolicyForm(ServiceForm):
     )
     placement = forms.ChoiceField(
         label=_("Placement"),
-        choices=[(name, PLACEMENT_WORDS[name]) for name in PLACEMENTS],
-        help_text=_("pack fills nodes one by one, spread evens them out."),
+        choices=PlacementScore.choices,
+        help_text=_(
+            "pack fills nodes one by one, spread evens them out, learnt prices keep room for the "
+            "jobs that usually come."
+        ),
     )
     shadow = forms.ChoiceField(
         label=_("Shadow"),

@@ -12,7 +12,8 @@ from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights, QosFactors
 from scheduler.core.reasons import WaitReason
-from scheduler.core.snapshot import QuotaLine, Snapshot, TenantNode
+from scheduler.core.resources import ReplicaShape
+from scheduler.core.snapshot import DemandKind, QuotaLine, Snapshot, TenantNode
 from scheduler.decide.backfill import HARD_ROWS
 from scheduler.decide.cycle import decide
 from scheduler.decide.turns import Turns
@@ -187,6 +188,12 @@ BROKEN = {
     "usage_decayed of 't' is nan": replace(GOOD, usage_decayed={"t": math.nan}),
     "usage_decayed of 't' is inf": replace(GOOD, usage_decayed={"t": math.inf}),
     "runtime_ratios are not in 0..1": replace(GOOD, runtime_ratios=(-0.5, 1.0)),
+    "count of a kind in demand_mix is nan": replace(
+        GOOD, demand_mix=(DemandKind(ReplicaShape(1, 1), (), math.nan),)
+    ),
+    "a kind in demand_mix asks for": replace(
+        GOOD, demand_mix=(DemandKind(ReplicaShape(1, 1, -1), (), 1.0),)
+    ),
     "job uid 'a' occurs twice": replace(GOOD, pending=GOOD.pending * 2),
     "stands before its parent, or in a cycle": replace(GOOD, tenants=LOOP),
     "parent of tenant 'x' is unknown": replace(GOOD, tenants=LOOP[:1]),
