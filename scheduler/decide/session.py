@@ -25,6 +25,7 @@ from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
 from scheduler.decide.power import PowerCap
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
+from scheduler.decide.scoring import SCORES, Scorer
 from scheduler.decide.topology import narrowed, reach
 
 WHATEVER_RESERVED_S = -math.inf
