@@ -72,7 +72,7 @@ def _spec(request: JobRequest, now: datetime) -> JobSpec:
     columns: Mapping[str, Any] = {
         name: getattr(request, name) for name in JobRequest.__dataclass_fields__
     }
-    return snapshots.job_spec(Job(uid=ESTIMATE_UID, submitted_at=now, **columns))
+    return snapshots.job_spec(Job(uid=ESTIMATE_UID, submitted_at=now, **columns), now)
 
 
 def _likely_flavor(spec: JobSpec, fleet: Fleet, pending: Pending | None) -> str:

@@ -17,6 +17,7 @@ from scheduler.decide import cycle
 from scheduler.execute.base import Executor
 from scheduler.feedback.dispatch import dispatch
 from scheduler.feedback.reconcile import Reconciled, reconcile
+from scheduler.feedback.rescale import rescale
 from scheduler.locks import cluster_lock
 from scheduler.models import Cycle
 from scheduler.services.alarms import strategy_noted
@@ -91,7 +92,7 @@ def run_cycle(
         watch.lap("observe")
         cache.delete(events.wake_key(cluster.slug))  # what changes from here on ...
         news.wakes.discard(cluster.slug)  # ... calls for the next cycle, the rest for this one
-        frozen = snapshots.take(cluster=cluster, now=now)  # 2 freeze
+        frozen = _freeze(cluster, now)  # 2 freeze
         policy = snapshots.policy_of(cluster)
         watch.lap("snapshot")
         plan = _decide(frozen.snapshot, policy, now)  # 3 decide
@@ -99,7 +100,7 @@ def run_cycle(
         if plan is None:
             return CycleReport(ran=True, reconciled=seen)
         strategy_noted(cluster=cluster, solver=plan.solver, now=now)
-        done = _commit(cluster, plan, frozen, now)  # 4 commit holds, states and intents
+        done = _commit(cluster, plan, policy, frozen, now)  # 4 commit holds, states and intents
         watch.lap("commit")
         dispatch(cluster=cluster, executor=ports.executor, now=now)  # 5 tell the executor
         watch.lap("dispatch")
@@ -129,6 +130,14 @@ def _observe(cluster: Cluster, ports: Ports, now: datetime) -> Reconciled:
     )
 
 
+def _freeze(cluster: Cluster, now: datetime) -> Frozen:
+    """Take the snapshot, once those that were resized have taken their places."""
+    frozen = snapshots.take(cluster=cluster, now=now)
+    if rescale(cluster=cluster, frozen=frozen, now=now):
+        return snapshots.take(cluster=cluster, now=now)
+    return frozen
+
+
 def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan | None:
     """Return the plan; None where the snapshot contradicts itself, so that nothing is decided."""
     try:
@@ -144,15 +153,23 @@ def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan | None:
         return None
 
 
-def _commit(cluster: Cluster, plan: Plan, frozen: Frozen, now: datetime) -> Committed | None:
+def _commit(
+    cluster: Cluster, plan: Plan, policy: Policy, frozen: Frozen, now: datetime
+) -> Committed | None:
     """Write what the plan says, where it says anything or nothing was said for a while."""
-    if not (plan.starts or plan.pending or _record_is_due(cluster, now)):
+    says = plan.starts or plan.pending or plan.preempts or plan.resizes
+    if not (says or _record_is_due(cluster, now)):
         return None
     done = plan_commit(
-        cluster=cluster, plan=plan, fleet=frozen.snapshot.fleet, keys=frozen.keys, now=now
+        cluster=cluster,
+        plan=plan,
+        fleet=frozen.snapshot.fleet,
+        keys=frozen.keys,
+        preemption=policy.preemption,
+        now=now,
     )
     for uid, why in done.lost.items():
-        logger.warning("start lost cluster=%s job=%s why=%s", cluster.slug, uid, why)
+        logger.warning("decision lost cluster=%s job=%s why=%s", cluster.slug, uid, why)
     return done
 
 

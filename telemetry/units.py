@@ -95,9 +95,13 @@ DEVICES: Final = Quantity("devices", "a whole number of devices", "1", 0, 1_024,
 GPU: Final = Quantity("gpu_milli", "a part of a device", "0.5 or 500m", 1, 1_000, "m")
 REPLICAS: Final = Quantity("replicas", "a whole number of replicas", "1", 1, 4_096, "replicas")
 TIME_LIMIT: Final = Quantity("time_limit_s", "a duration", "4h or 1h30m", 1, 31_536_000, "s")
+CHECKPOINT_INTERVAL: Final = Quantity(
+    "checkpoint_interval_s", "a duration, or 0 for none", "10m or 1h", 0, 31_536_000, "s"
+)
 
 QUANTITIES: Final = {
-    q.name: q for q in (CPU, MEMORY, GPU_MEMORY, DEVICES, GPU, REPLICAS, TIME_LIMIT)
+    q.name: q
+    for q in (CPU, MEMORY, GPU_MEMORY, DEVICES, GPU, REPLICAS, TIME_LIMIT, CHECKPOINT_INTERVAL)
 }
 """Field -> what it takes; the table above as values."""
 

@@ -67,6 +67,12 @@ class Tenant(TreeNode):
             "Among its siblings, who has a higher one is served first of what nobody else claims."
         ),
     )
+    preemption_fence = models.BooleanField(
+        _("preemption fence"),
+        default=False,
+        db_default=False,
+        help_text=_("Jobs below evict nobody outside."),
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     objects = TenantQuerySet.as_manager()

@@ -62,11 +62,12 @@ def tenant_update(
     name: str | None = None,
     fair_weight: float | None = None,
     queue_priority: int | None = None,
+    preemption_fence: bool | None = None,
 ) -> Tenant:
-    """Rename or weigh a tenant; None leaves a value as it is.
+    """Rename, weigh or fence a tenant; None leaves a value as it is.
 
     Raises:
-        NotAllowedError: not an admin of the tenant, or, for weight and priority, of one above it.
+        NotAllowedError: not an admin of the tenant, or, but for the name, of a tenant above it.
         InvalidValueError: a value can't be taken.
     """
     with transaction.atomic(), acting(actor):
@@ -83,7 +84,12 @@ def tenant_update(
             _require(may, _("You may not change its priority."))
             locked.queue_priority = values.checked_queue_priority(queue_priority)
             _tell_quotas(_clusters_with_quotas())
-        locked.save(update_fields=["name", "fair_weight", "queue_priority"])
+        if preemption_fence is not None and preemption_fence != locked.preemption_fence:
+            _require(policies.may_manage_parent(actor, locked), _("You may not change its fence."))
+            locked.preemption_fence = values.checked_fence(preemption_fence)
+            _tell_quotas(_clusters_with_quotas())
+        names = ["name", "fair_weight", "queue_priority", "preemption_fence"]
+        locked.save(update_fields=names)
         events.tenant_changed.publish(events.TenantChanged(locked.slug))
     return locked
 

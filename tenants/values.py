@@ -47,6 +47,13 @@ def checked_name(value: object) -> str:
     return text
 
 
+def checked_fence(value: object) -> bool:
+    """Return whether jobs of a tenant are to evict nobody outside it."""
+    if not isinstance(value, bool):
+        raise InvalidValueError.of("preemption_fence", _("Write true or false."))
+    return value
+
+
 def checked_weight(value: object) -> float:
     """Return a finite weight from 0 to a million."""
     if (

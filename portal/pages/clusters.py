@@ -19,6 +19,7 @@ from portal.pages.signed_in import (
     require_platform_admin,
 )
 from scheduler.selectors.fairness import cycle_list
+from scheduler.selectors.policies import policy_get
 from scheduler.selectors.strategies import shadow_list
 from scheduler.services.policy import policy_update
 from scheduler.snapshots import policy_of
@@ -62,11 +63,11 @@ def _clashes(cluster: Cluster) -> list[dict[str, Any]]:
 
 
 def _initial(cluster: Cluster) -> dict[str, Any]:
-    policy = policy_of(cluster)
+    policy, row = policy_of(cluster), policy_get(cluster=cluster)
+    stored = {name: getattr(row, name) for name in PolicyForm.base_fields}
     return {
+        **stored,
         "strategy": policy.strategy,
-        "budget_s": policy.budget_s,
-        "placement": policy.placement,
         "shadow": policy.shadow,
         "solver": policy.solver,
         "power_cap_w": policy.power_cap_w,

@@ -46,7 +46,7 @@ def tenant(request: SignedInRequest, slug: str) -> HttpResponse:
 
 @require_POST
 def update(request: SignedInRequest, slug: str) -> HttpResponse:
-    """Rename or weigh a tenant."""
+    """Rename, weigh or fence a tenant."""
     row = tenant_or_404(request, slug)
     form = _edit_form(request, row, request.POST)
 
@@ -57,6 +57,7 @@ def update(request: SignedInRequest, slug: str) -> HttpResponse:
             name=form.cleaned_data["name"],
             fair_weight=form.cleaned_data["fair_weight"],
             queue_priority=form.cleaned_data["queue_priority"],
+            preemption_fence=form.cleaned_data["preemption_fence"],
         )
         return _("Saved.")
 
@@ -181,6 +182,7 @@ def _edit_form(request: SignedInRequest, row: Tenant, data: Any = None) -> Tenan
             "name": row.name,
             "fair_weight": row.fair_weight,
             "queue_priority": row.queue_priority,
+            "preemption_fence": row.preemption_fence,
         },
         may_weigh=policies.may_manage_parent(request.user, row),
     )

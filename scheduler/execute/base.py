@@ -61,6 +61,7 @@ class Binding:
         grace_s: between SIGTERM and SIGKILL.
         replicas: where each replica goes.
         expected_duration_s: for the simulated executor: how long the work takes; 0 = time limit.
+        checkpoint_interval_s: how often the job says that it writes a checkpoint; 0 = never.
     """
 
     uid: str
@@ -75,6 +76,7 @@ class Binding:
     grace_s: float
     replicas: tuple[ReplicaBinding, ...]
     expected_duration_s: float = 0.0
+    checkpoint_interval_s: float = 0.0
 
 
 class Phase(StrEnum):
@@ -106,6 +108,7 @@ class Observation:
         message: one plain sentence for people.
         cpu_frac: cores busy over the last few seconds, all replicas together; None = not known.
         memory_mib: resident memory of all replicas; None = not known.
+        checkpointed_s: when it wrote its newest checkpoint, epoch seconds; None = none was seen.
         node: "" where it does not matter.
     """
 
@@ -119,6 +122,7 @@ class Observation:
     message: str = ""
     cpu_frac: float | None = None
     memory_mib: int | None = None
+    checkpointed_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

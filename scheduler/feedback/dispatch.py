@@ -14,11 +14,10 @@ from scheduler.execute.base import (
     ExecutorUnavailableError,
     ReplicaBinding,
 )
-from scheduler.models import DeviceHold, Intent, Job, Placement, ReplicaHold
+from scheduler.models import EVICT_GRACE_S, DeviceHold, Intent, Job, Placement, ReplicaHold
 from scheduler.services import attempts
 from telemetry.models import Cluster
 
-GRACE_S = 10.0
 NOT_STARTED = "to be stopped before it was started"
 
 
@@ -71,7 +70,7 @@ def _carry_out(intent: Intent, executor: Executor, now: datetime) -> bool:
     placement = intent.placement
     uid = str(placement.job_id)
     if intent.verb == Verb.EVICT:
-        executor.evict(uid, placement.attempt, grace_s=GRACE_S, reason=intent.reason)
+        executor.evict(uid, placement.attempt, grace_s=intent.grace_s, reason=intent.reason)
     elif any(other.verb == Verb.EVICT for other in placement.intents.all()):
         # Whether an earlier try has started it, only the executor knows: reconcile asks it.
         attempts.intent_dropped(intent=intent, why=NOT_STARTED, now=now)
@@ -102,11 +101,12 @@ def _binding(placement: Placement) -> Binding:
         cpu_milli=job.cpu_milli,
         memory_mib=job.memory_mib,
         time_limit_s=float(job.time_limit_s),
-        grace_s=GRACE_S,
+        grace_s=EVICT_GRACE_S,
         replicas=tuple(
             _replica(row) for row in sorted(placement.replicas.all(), key=lambda row: row.index)
         ),
         expected_duration_s=job.expected_duration_s,
+        checkpoint_interval_s=float(job.checkpoint_interval_s),
     )
 
 

@@ -75,6 +75,7 @@ def reconcile(
     placements = {(str(p.job_id), p.attempt): p for p in _open(cluster)}
     started = _follow_starts(placements, seen, now)
     moved = {key for key, p in placements.items() if _followed(p, seen.get(key), now)}
+    _follow_checkpoints(placements, seen)
     strays = _settle(executor, seen, moved, set(placements))
     _record_samples(cluster, seen, now)
     return Reconciled(known=True, moved=started + len(moved), strays=strays)
@@ -104,6 +105,18 @@ def _follow_starts(
         len(attempts.attempts_running(started=batch, now=now))
         for batch in batched(started, START_BATCH)
     )
+
+
+def _follow_checkpoints(
+    placements: Mapping[Key, Placement], seen: Mapping[Key, Observation]
+) -> None:
+    """Keep when each attempt last wrote a checkpoint."""
+    pairs = [
+        (placement, seen[key])
+        for key, placement in placements.items()
+        if key in seen and seen[key].phase == Phase.RUNNING
+    ]
+    attempts.attempts_checkpointed(seen=pairs)
 
 
 def _followed(placement: Placement, seen: Observation | None, now: datetime) -> bool:

@@ -32,6 +32,7 @@ _AS_TYPED: dict[str, Callable[[int], str]] = {
     "memory_mib": units.format_memory,
     "gpu_memory_mib": units.format_memory,
     "time_limit_s": units.format_duration,
+    "checkpoint_interval_s": units.format_duration,
 }
 
 

@@ -10,6 +10,7 @@ from django.db.models import F
 from scheduler.choices import HOLDING_STATES, IntentState, JobState, Verb
 from scheduler.execute.base import Observation, Phase
 from scheduler.models import HEAVY, Intent, Job, Placement
+from scheduler.services.checkpoints import work_lost
 from scheduler.services.holds import placement_release
 from scheduler.services.stored import stored_integer, stored_text, stored_time
 from scheduler.services.transitions import job_move, job_note, jobs_move
@@ -27,7 +28,10 @@ ENDS: dict[Phase, JobState] = {
 BACK_OFF_BASE_S = 30.0
 BACK_OFF_MOST_S = 1800.0
 
-REQUEUE_REASONS = frozenset({"node_lost", "drain", "preempted"})
+FOR_OTHERS = frozenset({"preempted", "reclaimed", "resized"})
+"""Reasons of an eviction that a plan decided."""
+
+REQUEUE_REASONS = FOR_OTHERS | {"node_lost", "drain"}
 """Reasons of an eviction that is not the job's own fault: it waits for another turn."""
 
 STOPPED_BY_US = frozenset({Phase.CANCELLED, Phase.LOST})
@@ -68,6 +72,18 @@ def attempts_running(
     return {placement.pk for placement, _ in moved}
 
 
+def attempts_checkpointed(*, seen: Sequence[tuple[Placement, Observation]]) -> None:
+    """Keep the times of checkpoints that are news."""
+    fresh: list[Placement] = []
+    for placement, observation in seen:
+        at = stored_time(observation.checkpointed_s)
+        if at is not None and at != placement.checkpointed_at:
+            placement.checkpointed_at = at
+            fresh.append(placement)
+    if fresh:
+        Placement.objects.bulk_update(fresh, ["checkpointed_at"])
+
+
 def attempt_slow(*, placement: Placement, now: datetime) -> None:
     """Note, once an attempt, that its executor took it but it does not begin."""
     told = placement.job.events.filter(kind="slow_start", at__gte=placement.created_at)
@@ -91,26 +107,41 @@ def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> 
             and evicted.reason in REQUEUE_REASONS
         )
         if requeue and evicted is not None:
-            _requeue(job, evicted.reason, now)
+            lost = _lost(job, placement, seen, now) if evicted.reason in FOR_OTHERS else {}
+            _requeue(job, evicted, lost, now)
         else:
             _finish(job, seen, now)
 
 
-def _requeue(job: Job, reason: str, now: datetime) -> None:
-    """Put a job back; each node that it lost doubles its wait, as a job may be what kills them.
+def _lost(job: Job, placement: Placement, seen: Observation, now: datetime) -> dict[str, Any]:
+    """Return what an eviction has cost: its grace may have given time for a checkpoint."""
+    placement.checkpointed_at = stored_time(seen.checkpointed_s) or placement.checkpointed_at
+    at = stored_time(seen.finished_s) or now
+    return dict(work_lost(job=job, placement=placement, now=at))
 
+
+def _requeue(job: Job, evicted: Intent, lost: dict[str, Any], now: datetime) -> None:
+    """Put a job back, in its old place of the queue; a resized one first, as room is kept for it.
+
+    Each node that it lost doubles its wait, as a job may be what kills them.
     Source of the form: Kueue, requeuing backoff (base 60 s, doubled, limited).
     """
-    lost = job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
-    wait_s = min(BACK_OFF_BASE_S * 2**lost, BACK_OFF_MOST_S) if reason == "node_lost" else 0.0
+    reason = evicted.reason
+    gone = job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
+    wait_s = min(BACK_OFF_BASE_S * 2**gone, BACK_OFF_MOST_S) if reason == "node_lost" else 0.0
+    if evicted.beneficiary_id is not None:
+        lost = lost | {"beneficiary": str(evicted.beneficiary_id)}
     job_move(
         job=job,
         to=JobState.QUEUED,
         actor="scheduler",
         now=now,
         reason=reason,
+        data=lost,
         started_at=None,
-        not_before=now + timedelta(seconds=wait_s) if lost and wait_s else None,
+        not_before=now + timedelta(seconds=wait_s) if gone and wait_s else None,
+        promised_at=now if evicted.target else None,
+        preempted_count=job.preempted_count + (evicted.beneficiary_id is not None),
         pending={"code": "pending_evaluation"},
     )
 

@@ -8,8 +8,8 @@ from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
 from scheduler import events
-from scheduler.choices import FINAL_STATES, HOLDING_STATES, JobState, Verb
-from scheduler.models import Intent, Job, JobEvent, Placement
+from scheduler.choices import FINAL_STATES, HOLDING_STATES, IntentState, JobState, Verb
+from scheduler.models import EVICT_GRACE_S, Intent, Job, JobEvent, Placement
 from scheduler.services.stored import stored_json
 from scheduler.services.transitions import job_move, job_note
 from scheduler.services.validation import JobRequest
@@ -112,6 +112,7 @@ def job_cancel(*, actor: User, job: Job, now: datetime) -> None:
                 reason="cancelled",
                 finished_at=now,
                 cancel_requested_at=now,
+                promised_at=None,
                 pending={},
             )
 
@@ -122,6 +123,9 @@ def _cancel_holding(job: Job, actor: str, now: datetime) -> None:
     Job.objects.filter(pk=job.pk).update(cancel_requested_at=now)
     placement = Placement.objects.get(job=job, released_at__isnull=True)
     evict_intend(placement=placement, reason="cancelled", now=now)
+    placement.intents.filter(verb=Verb.EVICT, grace_s__gt=EVICT_GRACE_S).update(
+        grace_s=EVICT_GRACE_S, state=IntentState.PENDING
+    )  # it need not save its work for another turn any more
     job_note(job=job, kind="cancel_requested", actor=actor, now=now, reason="cancelled")
     events.changed(cluster_slug=job.cluster.slug)
 

@@ -18,11 +18,14 @@ from django.utils.dateparse import parse_datetime
 
 from scheduler.choices import JobState, Verb
 from scheduler.core.plan import Plan, Start
+from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.reasons import Pending
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import Fleet
 from scheduler.models import Cycle, Decision, DeviceHold, Intent, Job, Placement, ReplicaHold
 from scheduler.services.batches import batched
+from scheduler.services.evictions import evictions_commit, promises_end
+from scheduler.services.keys import FleetKeys
 from scheduler.services.stored import stored_float, stored_json, stored_text, stored_time
 from scheduler.services.transitions import jobs_move
 from telemetry.models import Cluster
@@ -53,21 +56,14 @@ class Upper(Func):
 
 
 @dataclass(frozen=True, slots=True)
-class FleetKeys:
-    """Database keys in the order of the snapshot's arrays.
+class Committed:
+    """What became of a plan.
 
     Attributes:
-        nodes: (nodes,) primary keys.
-        devices: (devices,) primary keys.
+        cycle: as it was written.
+        started: jobs that start.
+        lost: jobs that do not start, or are not evicted, after all -> why.
     """
-
-    nodes: tuple[int, ...]
-    devices: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """What became of a plan's starts."""
 
     cycle: Cycle
     started: tuple[str, ...]
@@ -75,9 +71,15 @@ class Committed:
 
 
 def plan_commit(
-    *, cluster: Cluster, plan: Plan, fleet: Fleet, keys: FleetKeys, now: datetime
+    *,
+    cluster: Cluster,
+    plan: Plan,
+    fleet: Fleet,
+    keys: FleetKeys,
+    preemption: PreemptionPolicy,
+    now: datetime,
 ) -> Committed:
-    """Write a cycle, its starts with their intents, and why the others wait."""
+    """Write a cycle, its starts and evictions with their intents, and why the others wait."""
     cycle = _cycle_create(cluster, plan, now)
     writer = StartWriter(cycle=cycle, fleet=fleet, keys=keys, now=now)
     started: list[str] = []
@@ -91,6 +93,8 @@ def plan_commit(
         lost |= {s.uid: "no longer queued" for s in batch if s.uid not in {*done, *lost}}
     if lost:
         Cycle.objects.filter(pk=cycle.pk).update(start_count=len(started))
+    lost |= evictions_commit(cycle=cycle, plan=plan, keys=keys, preemption=preemption, now=now)
+    promises_end(cluster=cluster, now=now)
     _pending_write(plan.pending, cycle, now)
     return Committed(cycle=cycle, started=tuple(started), lost=lost)
 
@@ -185,6 +189,7 @@ class StartWriter:
                 for uid, job in jobs.items()
             },
             attempt=F("attempt") + 1,
+            promised_at=None,
             pending={},
         )
 

@@ -1,6 +1,7 @@
 """How decisions are made on a cluster, changed by who runs the portal."""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -22,6 +23,17 @@ from tenants.errors import InvalidValueError, NotAllowedError
 BUDGET_MOST_S = 60.0
 UNCHANGED = object()
 
+PREEMPTION_FLAGS = ("preempt_by_priority", "preempt_by_reclaim")
+PREEMPTION_MOST = {
+    "preempt_delay_s": 86_400,
+    "preempt_min_runtime_s": 604_800,
+    "preempt_grace_s": 3_600,
+    "preempt_most_evictions": 100,
+}
+"""Settings of the preemption policy -> the most that they take; the least is 0."""
+
+_COUNTS = frozenset({"preempt_most_evictions"})
+
 
 def policy_update(
     *,
@@ -34,6 +46,7 @@ def policy_update(
     shadow: object = None,
     solver: object = None,
     power_cap_w: object = UNCHANGED,
+    **preemption: object,
 ) -> SchedulingPolicy:
     """Change a cluster's policy; None leaves a value as it is. The next cycle obeys.
 
@@ -47,6 +60,7 @@ def policy_update(
         shadow: strategy that decides beside for comparison; "" = none.
         solver: of the optimising strategy.
         power_cap_w: watts of board power that may be allocated; None = no cap.
+        **preemption: any of PREEMPTION_FLAGS and PREEMPTION_MOST.
 
     Raises:
         NotAllowedError: the actor does not run the portal.
@@ -54,7 +68,7 @@ def policy_update(
     """
     if not policies.is_platform_admin(actor):
         raise NotAllowedError(_("Only who runs the portal may change how a cluster decides."))
-    wanted = _checked(strategy, budget_s, placement)
+    wanted = _checked(strategy, budget_s, placement, preemption)
     wanted |= checked_strategies(kinds, shadow, solver) | _checked_cap(power_cap_w)
     with transaction.atomic(), acting(actor):
         policy_ensure(cluster=cluster)
@@ -67,7 +81,9 @@ def policy_update(
     return row
 
 
-def _checked(strategy: object, budget_s: object, placement: object) -> dict[str, Any]:
+def _checked(
+    strategy: object, budget_s: object, placement: object, preemption: Mapping[str, object]
+) -> dict[str, Any]:
     wrong: dict[str, list[str]] = {}
     wanted: dict[str, Any] = {}
     for name, value, choices in (
@@ -84,6 +100,14 @@ def _checked(strategy: object, budget_s: object, placement: object) -> dict[str,
         ]
     elif isinstance(budget_s, (int, float)):
         wanted["budget_s"] = float(budget_s)
+    for name, value in preemption.items():
+        if value is None:
+            continue
+        refusal = _preemption_refusal(name, value)
+        if refusal:
+            wrong[name] = [refusal]
+        else:
+            wanted[name] = value
     if wrong:
         raise InvalidValueError(wrong)
     return wanted
@@ -103,6 +127,20 @@ def _checked_cap(power_cap_w: object) -> dict[str, float | None]:
 
 def _is_number(value: float) -> bool:
     return not isinstance(value, bool) and math.isfinite(value)
+
+
+def _preemption_refusal(name: str, value: object) -> str:
+    """Return what is wrong with a value of the preemption policy, "" where nothing is."""
+    if name in PREEMPTION_FLAGS:
+        return "" if isinstance(value, bool) else _("Write true or false.")
+    if name not in PREEMPTION_MOST:
+        return _("There is no such field; remove it.")
+    most, kinds = PREEMPTION_MOST[name], (int,) if name in _COUNTS else (int, float)
+    if isinstance(value, kinds) and not isinstance(value, bool) and 0 <= value <= most:
+        return ""
+    if name in _COUNTS:
+        return _("Write a whole number from 0 to %(most)s.") % {"most": most}
+    return _("Write seconds from 0 to %(most)s.") % {"most": most}
 
 
 def _is_budget(value: object) -> bool:

@@ -15,13 +15,13 @@ log = logging.getLogger(__name__)
 
 
 def tidy(*, before: datetime) -> int:
-    """Delete cycles older than `before` that started nothing, what they said of jobs, and alarms.
+    """Delete cycles before `before` that only said what waits, and old alarms.
 
     Returns:
         How many cycles went.
     """
-    starts = Decision.objects.filter(cycle=OuterRef("pk"), verb="start")
-    old = Cycle.objects.filter(~Exists(starts), at__lt=before).order_by("pk")
+    acts = Decision.objects.filter(cycle=OuterRef("pk")).exclude(verb="hold")
+    old = Cycle.objects.filter(~Exists(acts), at__lt=before).order_by("pk")
     gone = 0
     while keys := list(old.values_list("pk", flat=True)[:BATCH]):
         with transaction.atomic():

@@ -82,10 +82,20 @@ def job_move(
     now: datetime,
     reason: str = "",
     message: str = "",
+    data: dict[str, Any] | None = None,
     **fields: Any,
 ) -> None:
     """Move one job, as `jobs_move` does, and bring `job` up to date."""
-    jobs_move(jobs=[job], to=to, actor=actor, now=now, reason=reason, message=message, **fields)
+    jobs_move(
+        jobs=[job],
+        to=to,
+        actor=actor,
+        now=now,
+        reason=reason,
+        message=message,
+        data={job.pk: data} if data else None,
+        **fields,
+    )
     job.state = to
     for name, value in fields.items():
         setattr(job, name, value)

@@ -69,6 +69,7 @@ class JobRequest:
     preferred_topology: str = ""
     placement_wish: str = ""
     job_class: str = ""
+    checkpoint_interval_s: int = 0
 
 
 class _Problems:
@@ -103,6 +104,7 @@ _TEXT_PARSERS: dict[str, Callable[..., int]] = {
     "replicas": units.parse_count,
     "replicas_min": units.parse_count,
     "time_limit_s": units.parse_duration_s,
+    "checkpoint_interval_s": units.parse_duration_s,
 }
 
 FIELDS = (
@@ -130,6 +132,7 @@ FIELDS = (
     "preferred_topology",
     "placement_wish",
     "job_class",
+    "checkpoint_interval_s",
 )
 """All that a request may name."""
 

@@ -170,7 +170,7 @@ def test_the_wishes_of_a_job_reach_the_engine() -> None:
         (preferred, (TopologyWish(Level.BLOCK, required=False), "", "")),
         (Job(), (None, "", "")),
     ):
-        spec = snapshots.job_spec(_complete(row))
+        spec = snapshots.job_spec(_complete(row), datetime(2026, 1, 1, tzinfo=UTC))
         assert (spec.topology, spec.placement_wish, spec.job_class) == expected
 
 

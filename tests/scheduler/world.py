@@ -22,11 +22,13 @@ START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 @dataclass
 class ScriptedExecutor:
-    """Keeps what it was told, and sees what the test says."""
+    """Keeps what it was told, and sees what the test says; evicts at once unless `patient`."""
 
     bound: dict[tuple[str, int], Binding] = field(default_factory=dict)
     evicted: list[tuple[str, int, str]] = field(default_factory=list)
     seen: dict[tuple[str, int], Observation] = field(default_factory=dict)
+    graces: dict[tuple[str, int], float] = field(default_factory=dict)
+    patient: bool = False
     raises: Exception | None = None
     bind_raises: Exception | None = None
     left: set[tuple[str, int]] = field(default_factory=set)
@@ -42,7 +44,8 @@ class ScriptedExecutor:
     def evict(self, uid: str, attempt: int, /, *, grace_s: float, reason: str) -> None:
         assert grace_s >= 0
         self.evicted.append((uid, attempt, reason))
-        if (uid, attempt) in self.seen:
+        self.graces[uid, attempt] = grace_s
+        if (uid, attempt) in self.seen and not self.patient:
             self.says(uid, attempt, Phase.CANCELLED, reason=reason)
 
     def observe(self, /, *, now_s: float) -> Sequence[Observation]:

@@ -12,10 +12,12 @@ from portal.api.v1.schema import refusals
 from scheduler.choices import PlacementScore
 from scheduler.models import SchedulingPolicy
 from scheduler.selectors.policies import policy_get
-from scheduler.services.policy import policy_update
+from scheduler.services.policy import PREEMPTION_FLAGS, PREEMPTION_MOST, policy_update
 from telemetry import selectors
 from telemetry.choices import ClusterKind
 from telemetry.models import Cluster
+
+POLICY_FIELDS = ("strategy", "budget_s", "placement", *PREEMPTION_FLAGS, *PREEMPTION_MOST)
 
 
 class ClusterSerializer(serializers.Serializer[Cluster]):
@@ -56,6 +58,24 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
         required=False,
         allow_null=True,
         help_text="Watts of board power that may be allocated; null: no cap.",
+    )
+    preempt_by_reclaim = serializers.BooleanField(
+        required=False, help_text="Tenants may claim their quota back."
+    )
+    preempt_by_priority = serializers.BooleanField(
+        required=False, help_text="Higher priority may evict lower."
+    )
+    preempt_delay_s = serializers.FloatField(
+        required=False, min_value=0, help_text="Wait before anybody is evicted for a job."
+    )
+    preempt_min_runtime_s = serializers.FloatField(
+        required=False, min_value=0, help_text="Nobody is evicted who ran for less."
+    )
+    preempt_grace_s = serializers.FloatField(
+        required=False, min_value=0, help_text="From the order to end to the end."
+    )
+    preempt_most_evictions = serializers.IntegerField(
+        required=False, min_value=0, help_text="Who was evicted so often is left alone."
     )
 
 

@@ -9,6 +9,8 @@ from scheduler.core.reasons import WaitReason
 from scheduler.models import Decision
 from scheduler.selectors import jobs as selectors
 
+VERBS = [(verb, verb) for verb in ("start", "hold", "preempt", "resize")]
+
 
 class DecisionSerializer(serializers.Serializer[Decision]):
     """What one cycle said of one job."""
@@ -21,8 +23,8 @@ class DecisionSerializer(serializers.Serializer[Decision]):
     job = serializers.UUIDField(source="job_id")
     job_name = serializers.CharField(source="job.name")
     tenant = serializers.SlugField(source="job.tenant.slug")
-    verb = serializers.ChoiceField(choices=[("start", "start"), ("hold", "hold")])
-    code = serializers.CharField(help_text="Why it waits; empty for a start.")
+    verb = serializers.ChoiceField(choices=VERBS)
+    code = serializers.CharField(help_text="Why it waits or is evicted; empty for a start.")
     message = serializers.SerializerMethodField()
     evidence = serializers.DictField()
     score = serializers.FloatField(allow_null=True)
@@ -34,6 +36,8 @@ class DecisionSerializer(serializers.Serializer[Decision]):
         """Return the decision as a sentence."""
         if decision.verb == "start":
             return reasons.end_sentence("placed")
+        if decision.verb != "hold":
+            return reasons.eviction_sentence(decision.code)
         return reasons.sentence({"code": decision.code, "evidence": decision.evidence})
 
 
@@ -43,7 +47,7 @@ class DecisionFilter(django_filters.FilterSet):  # type: ignore[misc]
     job = django_filters.UUIDFilter(field_name="job_id")
     tenant = django_filters.CharFilter(field_name="job__tenant__slug")
     cluster = django_filters.CharFilter(field_name="cycle__cluster__slug")
-    verb = django_filters.ChoiceFilter(choices=[("start", "start"), ("hold", "hold")])
+    verb = django_filters.ChoiceFilter(choices=VERBS)
     code = django_filters.ChoiceFilter(choices=[(str(c), str(c)) for c in WaitReason])
 
 

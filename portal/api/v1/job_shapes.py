@@ -75,7 +75,12 @@ class JobSerializer(serializers.Serializer[Job]):
     preferred_topology = serializers.CharField()
     placement_wish = serializers.CharField()
     job_class = serializers.CharField(help_text="Of equal speed; empty = the kind.")
+    checkpoint_interval_s = serializers.IntegerField(help_text="0 = it writes no checkpoints.")
     attempt = serializers.IntegerField(help_text="Times that it was started.")
+    preempted_count = serializers.IntegerField(help_text="Times that it was evicted for others.")
+    promised_at = serializers.DateTimeField(
+        allow_null=True, help_text="Since when room is made for it by evicting others."
+    )
     submitted_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -158,6 +163,13 @@ class JobRequestSerializer(serializers.Serializer[Any]):
         choices=PlacementWish.choices, required=False, allow_blank=True
     )
     job_class = serializers.CharField(required=False, allow_blank=True, max_length=80)
+    checkpoint_interval_s = serializers.IntegerField(
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=31_536_000,
+        help_text="How often it writes a checkpoint; who is to be evicted is chosen by that.",
+    )
 
 
 class PlannedReplicaSerializer(serializers.Serializer[Any]):

@@ -33,6 +33,7 @@ class TenantSerializer(serializers.Serializer[Tenant]):
     queue_priority = serializers.IntegerField(
         help_text="Who has a higher one is served first of what nobody else claims."
     )
+    preemption_fence = serializers.BooleanField(help_text="Jobs below evict nobody outside.")
     created_at = serializers.DateTimeField()
 
     def get_parent(self, tenant: Tenant) -> str | None:
@@ -61,6 +62,7 @@ class TenantChangeSerializer(serializers.Serializer[Any]):
     )
     fair_weight = serializers.FloatField(required=False, min_value=0)
     queue_priority = serializers.IntegerField(required=False, min_value=0)
+    preemption_fence = serializers.BooleanField(required=False)
 
 
 class MemberSerializer(serializers.Serializer[Membership]):
@@ -125,17 +127,19 @@ class TenantDetail(APIView):
         request=TenantChangeSerializer, responses={200: TenantSerializer, **refusals(400, 403, 404)}
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """Rename, weigh or move the tenant; all of it or nothing."""
-        data = given(request, ("name", "parent", "fair_weight", "queue_priority"))
+        """Rename, weigh, fence or move the tenant; all of it or nothing."""
+        own = ("name", "fair_weight", "queue_priority", "preemption_fence")
+        data = given(request, (*own, "parent"))
         tenant = selectors.tenant_get(viewer=request.user, slug=slug)
         with transaction.atomic():
-            if data.keys() & {"name", "fair_weight", "queue_priority"}:
+            if data.keys() & set(own):
                 services.tenant_update(
                     actor=viewer(request),
                     tenant=tenant,
                     name=data.get("name"),
                     fair_weight=data.get("fair_weight"),
                     queue_priority=data.get("queue_priority"),
+                    preemption_fence=data.get("preemption_fence"),
                 )
             if "parent" in data:
                 parent = _parent(request, data["parent"])

@@ -10,14 +10,20 @@ from portal.pages.forms.tenants import ServiceForm
 from scheduler.choices import JobKind, PlacementScore
 from scheduler.core.policy import SOLVERS
 from scheduler.decide.strategies.base import STRATEGIES
-from scheduler.services.policy import BUDGET_MOST_S
+from scheduler.services.policy import BUDGET_MOST_S, PREEMPTION_MOST
 
 SOLVER_NAMES = {"highs": "HiGHS", "cbc": "CBC"}
 STRATEGY_CHOICES = [(name, CYCLE_WORDS.get(name, name)) for name in sorted(STRATEGIES)]
 
 
+def _seconds(name: str, label: Any, help_text: Any) -> forms.FloatField:
+    return forms.FloatField(
+        label=label, min_value=0, max_value=PREEMPTION_MOST[name], help_text=help_text
+    )
+
+
 class PolicyForm(ServiceForm):
-    """Strategies, time and placement of a cluster's cycles."""
+    """Strategies, time and placement of a cluster's cycles, and whom they may evict."""
 
     strategy = forms.ChoiceField(
         label=_("Strategy"),
@@ -44,6 +50,37 @@ class PolicyForm(ServiceForm):
         label=_("Solver"),
         choices=[(name, SOLVER_NAMES[name]) for name in SOLVERS],
         help_text=_("Of the optimising strategy; HiGHS solves where CBC is not installed."),
+    )
+    preempt_by_reclaim = forms.BooleanField(
+        label=_("Tenants claim their quota back"),
+        required=False,
+        help_text=_("Who is below its quota may have jobs evicted that borrow from it."),
+    )
+    preempt_by_priority = forms.BooleanField(
+        label=_("Higher priority evicts lower"),
+        required=False,
+        help_text=_("Never jobs of a priority class that is not preemptible."),
+    )
+    preempt_delay_s = _seconds(
+        "preempt_delay_s",
+        _("Wait before evicting, seconds"),
+        _("A job waits so long before anybody is evicted for it."),
+    )
+    preempt_min_runtime_s = _seconds(
+        "preempt_min_runtime_s",
+        _("Least run time, seconds"),
+        _("Nobody is evicted who has run for less since the last start."),
+    )
+    preempt_grace_s = _seconds(
+        "preempt_grace_s",
+        _("Grace, seconds"),
+        _("From the order to end to the end: time for a checkpoint."),
+    )
+    preempt_most_evictions = forms.IntegerField(
+        label=_("Most evictions of a job"),
+        min_value=0,
+        max_value=PREEMPTION_MOST["preempt_most_evictions"],
+        help_text=_("A job that was evicted so often is left alone."),
     )
 
     power_cap_w = forms.FloatField(

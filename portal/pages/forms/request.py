@@ -191,6 +191,11 @@ class JobRequestForm(forms.Form):
         gettext_lazy("Jobs of one class run equally fast on equal devices; empty: the kind."),
         maxlength="80",
     )
+    checkpoint_interval_s = _amount(
+        gettext_lazy("Checkpoint every"),
+        "",
+        gettext_lazy("10m, 1h; how often it saves its work, for when it must make room. Empty: 0."),
+    )
 
     def __init__(
         self,
@@ -278,6 +283,9 @@ def as_typed(job: Job) -> dict[str, Any]:
         "time_limit_s": duration_as_typed(job.time_limit_s),
         "env": "\n".join(f"{name}={value}" for name, value in job.env.items()),
         "min_throughput": f"{job.min_throughput:g}" if job.min_throughput else "",
+        "checkpoint_interval_s": duration_as_typed(job.checkpoint_interval_s)
+        if job.checkpoint_interval_s
+        else "",
         "max_latency_ms": "" if job.max_latency_ms is None else str(job.max_latency_ms),
         "required_topology": job.required_topology,
         "preferred_topology": job.preferred_topology,

@@ -49,6 +49,11 @@ class TenantEditForm(ServiceForm):
         max_value=WEIGHT_MOST,
         help_text=_("Weight in the division of what nobody else claims; 0 gets none of it."),
     )
+    preemption_fence = forms.BooleanField(
+        label=_("Preemption fence"),
+        required=False,
+        help_text=_("Its jobs, and those of the tenants below, evict nobody outside."),
+    )
 
     queue_priority = forms.IntegerField(
         label=_("Queue priority"),
@@ -62,7 +67,7 @@ class TenantEditForm(ServiceForm):
 
     def __init__(self, *args: Any, may_weigh: bool = True, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for name in ("fair_weight", "queue_priority"):
+        for name in ("fair_weight", "queue_priority", "preemption_fence"):
             self.fields[name].disabled = not may_weigh
 
 

@@ -74,6 +74,12 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         "shadow": "",
         "solver": "highs",
         "power_cap_w": None,
+        "preempt_by_reclaim": True,
+        "preempt_by_priority": False,
+        "preempt_delay_s": 60.0,
+        "preempt_min_runtime_s": 600.0,
+        "preempt_grace_s": 30.0,
+        "preempt_most_evictions": 3,
     }
     assert SchedulingPolicy.objects.get().budget_s == 0.5
     mistakes: list[dict[str, Any]] = [
@@ -88,6 +94,11 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         {"solver": 1},
         {"power_cap_w": -1},
         {"power_cap_w": "high"},
+        {"preempt_by_priority": 1},
+        {"preempt_delay_s": -1},
+        {"preempt_grace_s": 3601},
+        {"preempt_min_runtime_s": True},
+        {"preempt_most_evictions": 1.5},
     ]
     for wrong in mistakes:
         refused = root.patch(path, wrong, format="json")
@@ -98,6 +109,7 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         "solver": "cbc",
         "power_cap_w": 9000,
     }
+    chosen |= {"preempt_by_priority": True, "preempt_delay_s": 0, "preempt_most_evictions": 0}
     assert root.patch(path, chosen, format="json").json().items() >= chosen.items()
     assert root.patch(path, {}, format="json").json()["power_cap_w"] == 9000
     lifted = root.patch(path, {"power_cap_w": None}, format="json")
@@ -127,9 +139,11 @@ def test_tenants_are_made_changed_moved_and_deleted(root: APIClient) -> None:
     assert (again.status_code, list(again.json()["fields"])) == (400, ["slug"])
     assert root.delete(f"{V1}tenants/lab/").status_code == 409
     change = {"name": "Other", "fair_weight": 2.5, "queue_priority": 3, "parent": None}
+    change |= {"preemption_fence": True}
     changed = root.patch(f"{V1}tenants/sub/", change, format="json").json()
     assert changed["queue_priority"] == 3
     assert (changed["name"], changed["fair_weight"], changed["parent"]) == ("Other", 2.5, None)
+    assert changed["preemption_fence"] is True
     assert root.delete(f"{V1}tenants/lab/").status_code == 204
     assert root.get(f"{V1}tenants/lab/").status_code == 404
 

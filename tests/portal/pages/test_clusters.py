@@ -11,6 +11,8 @@ PATH = "/admin/clusters/?cluster=demo"
 FIELDS = {"strategy": "rules", "budget_s": "2.5", "placement": "spread", "solver": "cbc"}
 FIELDS |= {"shadow": "optimising", "kind_notebook": "rules", "kind_training": "optimising"}
 FIELDS |= {"power_cap_w": "9000"}
+FIELDS |= {"preempt_by_priority": "on", "preempt_delay_s": "5", "preempt_min_runtime_s": "60"}
+FIELDS |= {"preempt_grace_s": "20.5", "preempt_most_evictions": "2"}
 
 
 def test_the_strategy_is_switched(root: Client, world: World) -> None:

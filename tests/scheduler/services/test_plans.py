@@ -34,6 +34,7 @@ def commit(world: World, frozen: snapshots.Frozen, plan: Plan) -> Committed:
         plan=plan,
         fleet=frozen.snapshot.fleet,
         keys=frozen.keys,
+        preemption=snapshots.policy_of(world.cluster).preemption,
         now=world.now,
     )
 

@@ -14,11 +14,27 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from portal.flavor_names import flavor_label
+from portal.reasons.endings import ENDINGS, EVICTIONS, end_sentence, eviction_sentence
 from scheduler.choices import TopologyLevel
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from telemetry import units
 
 KILO = 1000.0
+__all__ = [
+    "ENDINGS",
+    "EVICTIONS",
+    "REMEDIES",
+    "WAITING",
+    "amount",
+    "end_sentence",
+    "eviction_sentence",
+    "fields_at_fault",
+    "pending_view",
+    "remedy_sentence",
+    "request",
+    "sentence",
+]
+
 Numbers: TypeAlias = Mapping[str, Any]
 Sentence: TypeAlias = Callable[[Numbers], str]
 
@@ -71,12 +87,6 @@ def pending_view(pending: Numbers | None) -> dict[str, Any] | None:
         "expected_start_p90": pending.get("expected_start_p90"),
         "position": pending.get("position", 0),
     }
-
-
-def end_sentence(reason: str) -> str:
-    """Return how a job ended or why it went back to the queue; "" where nothing is to be said."""
-    say = ENDINGS.get(reason)
-    return say() if say else ""
 
 
 _FIELD_OF_MISTAKE = {
@@ -455,28 +465,3 @@ REMEDIES: dict[str, Sentence] = {
     ),
 }
 """Code of a remedy (scheduler/decide/remedies.py) -> what to do, without the full stop."""
-
-
-# -- how it ended ----------------------------------------------------------------------------
-
-ENDINGS: dict[str, Callable[[], str]] = {
-    "submitted": lambda: _("It was submitted."),
-    "placed": lambda: _("The scheduler found its place."),
-    "started": lambda: _("It runs."),
-    "exited": lambda: _("The command ended with an exit code that is not 0."),
-    "signalled": lambda: _("A signal ended the command."),
-    "memory_limit": lambda: _("It used more memory than it asked for and was stopped."),
-    "time_limit": lambda: _("It reached its time limit and was stopped."),
-    "cancelled": lambda: _("Somebody cancelled it."),
-    "node_lost": lambda: _("Its node disappeared."),
-    "start_failed": lambda: _("It could not be started."),
-    "slow_start": lambda: _(
-        "It has not begun yet though its executor took it: the disk of the data folder may be "
-        "full, or the machine overloaded. It begins by itself as soon as it can."
-    ),
-    "supervisor_lost": lambda: _("What watched over it disappeared; how it ended is not known."),
-    "record_lost": lambda: _("Its executor no longer knows it; how it ended is not known."),
-    "drain": lambda: _("Its node is being emptied; it went back to the queue."),
-    "preempted": lambda: _("It made room for another job and went back to the queue."),
-}
-"""Reason word of an event or of an end -> a sentence."""

@@ -1,19 +1,17 @@
 """Database -> Snapshot: the frozen world of one decision, in a fixed number of queries."""
 
-import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F
 
-from scheduler.choices import FINAL_STATES, JobKind, JobState
-from scheduler.core.policy import SOLVERS, ObjectiveWeights, Policy, PriorityWeights
+from scheduler.choices import FINAL_STATES
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import (
     BoolArray,
@@ -21,31 +19,26 @@ from scheduler.core.snapshot import (
     FlavorSpec,
     Fleet,
     IntArray,
-    JobSpec,
     QuotaLine,
-    ReplicaPlacement,
-    RunningJob,
     Snapshot,
     TenantNode,
 )
-from scheduler.core.topology import Level, TopologyWish
 from scheduler.decide.scoring import LEARNING
-from scheduler.decide.strategies.base import RULES, STRATEGIES
-from scheduler.decide.validate import MOST_WEIGHT
-from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
+from scheduler.models import Job
 from scheduler.selectors.policies import policy_get
-from scheduler.services.plans import FleetKeys
+from scheduler.services.keys import FleetKeys
+from scheduler.snapshots.jobs import job_spec, pending_jobs, running_jobs
+from scheduler.snapshots.policies import policy_of
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Quota, Tenant
 
-logger = logging.getLogger(__name__)
+__all__ = ["HALF_LIFE_S", "Frozen", "job_spec", "one_instant", "policy_of", "take"]
 
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
 MIX_COUNT = 4000  # so many of the last jobs say what is likely to come
 MIX_HALF_LIFE = 1000.0  # jobs after which an arrival counts half
 RATIO_COUNT = 200  # runtimes of so many of the last jobs say how long jobs really run
-PENDING_LIMIT = 20_000
 NODE_COLUMNS = (
     "name",
     "cpu_milli",
@@ -94,53 +87,6 @@ class Frozen:
     keys: FleetKeys
 
 
-WeightsT = TypeVar("WeightsT", PriorityWeights, ObjectiveWeights)
-
-
-def policy_of(cluster: Cluster) -> Policy:
-    """Return how decisions are made on a cluster."""
-    row = policy_get(cluster=cluster)
-    weights = row.weights if isinstance(row.weights, dict) else {}
-    known = row.strategy in STRATEGIES
-    if not known:
-        logger.error("strategy unknown cluster=%s strategy=%s", cluster.slug, row.strategy)
-    return Policy(
-        strategy=row.strategy if known else RULES,
-        budget_s=row.budget_s,
-        placement=row.placement,
-        order=_weights(PriorityWeights(), weights.get("order")),
-        objective=_weights(ObjectiveWeights(), weights.get("objective")),
-        solver=row.solver if row.solver in SOLVERS else SOLVERS[0],
-        kinds=_kinds(row.kinds, row.strategy if known else RULES),
-        power_cap_w=row.power_cap_w,
-        shadow=row.shadow if row.shadow in STRATEGIES else "",
-    )
-
-
-def _kinds(given: object, strategy: str) -> tuple[tuple[str, str], ...]:
-    """Return (kind, strategy) as stored; what is not known any more is left to the cluster's."""
-    values = given if isinstance(given, dict) else {}
-    good = {k: s for k, s in sorted(values.items()) if k in JobKind.values and s in STRATEGIES}
-    beside = {strategy, *good.values()} - {RULES}
-    if len(good) < len(values) or len(beside) > 1:
-        logger.error("strategies of kinds not obeyed kinds=%s", values)
-    return tuple(good.items()) if len(beside) <= 1 else ()
-
-
-def _weights(defaults: WeightsT, given: object) -> WeightsT:
-    """Return the defaults with what is given in their place; what is no weight is logged."""
-    values = given if isinstance(given, dict) else {}
-    names = {field.name for field in fields(defaults)}
-    good = {
-        name: float(value)
-        for name, value in values.items()
-        if name in names and isinstance(value, int | float) and 0 <= value <= MOST_WEIGHT
-    }
-    if good.keys() != values.keys():
-        logger.error("weights unknown names=%s", sorted(values.keys() - good.keys()))
-    return replace(defaults, **good)
-
-
 def take(*, cluster: Cluster, now: datetime) -> Frozen:
     """Freeze a cluster, as it is at one instant: what commits meanwhile is not seen."""
     with one_instant():
@@ -169,8 +115,8 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         cluster=cluster.slug,
         now_s=now.timestamp(),
         fleet=fleet,
-        pending=_pending(cluster),
-        running=_running(cluster, node_index, device_index),
+        pending=pending_jobs(cluster, now),
+        running=running_jobs(cluster, node_index, device_index, now),
         tenants=_tenants(cluster),
         usage_decayed=_usage_decayed(cluster, fleet, now),
         runtime_ratios=_runtime_ratios(cluster),
@@ -250,94 +196,6 @@ def _bools(values: Iterable[bool]) -> BoolArray:
     return array
 
 
-def job_spec(job: Job) -> JobSpec:
-    """Return a job as the engine sees it, in real seconds."""
-    return JobSpec(
-        uid=str(job.pk),
-        tenant=job.tenant.slug,
-        kind=job.kind,
-        shape=ReplicaShape(
-            cpu_milli=job.cpu_milli,
-            memory_mib=job.memory_mib,
-            devices=job.devices,
-            gpu_milli=job.gpu_milli,
-            gpu_memory_mib=job.gpu_memory_mib,
-        ),
-        replicas_min=job.replicas_min,
-        replicas_max=job.replicas_max,
-        flavors=tuple(job.flavors),
-        priority=job.priority_class.value,
-        preemptible=job.priority_class.preemptible,
-        time_limit_s=job.time_limit_s / job.cluster.clock_scale,
-        submitted_s=job.submitted_at.timestamp(),
-        tolerations=frozenset(job.tolerations),
-        not_before_s=job.not_before.timestamp() if job.not_before else 0.0,
-        min_throughput=job.min_throughput,
-        topology=_topology(job),
-        placement_wish=job.placement_wish,
-        job_class=job.job_class,
-    )
-
-
-def _topology(job: Job) -> TopologyWish | None:
-    level = job.required_topology or job.preferred_topology
-    return TopologyWish(Level(level), bool(job.required_topology)) if level else None
-
-
-def _pending(cluster: Cluster) -> tuple[JobSpec, ...]:
-    rows = (
-        Job.objects.filter(cluster=cluster, state=JobState.QUEUED)
-        .select_related("tenant", "priority_class", "cluster")
-        .defer(*HEAVY)
-        .order_by("-priority_class__value", "submitted_at", "uid")[:PENDING_LIMIT]
-    )
-    return tuple(job_spec(job) for job in rows)
-
-
-def _running(
-    cluster: Cluster, node_index: dict[int, int], device_index: dict[int, int]
-) -> tuple[RunningJob, ...]:
-    held = Placement.objects.filter(cluster=cluster, released_at__isnull=True)
-    replicas = _replicas(held, node_index, device_index)
-    rows = (
-        held.select_related("job__tenant", "job__priority_class", "job__cluster")
-        .defer(*(f"job__{name}" for name in HEAVY))
-        .order_by("created_at", "pk")
-    )
-    return tuple(
-        RunningJob(
-            spec=job_spec(row.job),
-            replicas=tuple(replicas[row.pk]),
-            started_s=(row.started_at or row.created_at).timestamp(),
-        )
-        for row in rows
-    )
-
-
-def _replicas(
-    held: QuerySet[Placement], node_index: dict[int, int], device_index: dict[int, int]
-) -> dict[int, list[ReplicaPlacement]]:
-    """Return placement -> what its replicas hold, in their order."""
-    holds: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
-    for replica, device, milli, memory in DeviceHold.objects.filter(
-        replica__placement__in=held
-    ).values_list("replica_id", "device_id", "gpu_milli", "memory_mib"):
-        holds[replica].append((device_index[device], milli, memory))
-    found: dict[int, list[ReplicaPlacement]] = defaultdict(list)
-    rows = ReplicaHold.objects.filter(placement__in=held).order_by("placement_id", "index")
-    for key, placement, node in rows.values_list("pk", "placement_id", "node_id"):
-        taken = sorted(holds[key])
-        found[placement].append(
-            ReplicaPlacement(
-                node=node_index[node],
-                devices=tuple(device for device, _, _ in taken),
-                gpu_milli=taken[0][1] if taken else 0,
-                gpu_memory_mib=taken[0][2] if taken else 0,
-            )
-        )
-    return found
-
-
 def _tenants(cluster: Cluster) -> tuple[TenantNode, ...]:
     quotas: dict[int, dict[str, QuotaLine]] = defaultdict(dict)
     for quota in Quota.objects.filter(cluster=cluster):
@@ -354,6 +212,7 @@ def _tenants(cluster: Cluster) -> tuple[TenantNode, ...]:
             quotas=quotas[row.pk],
             queue_priority=row.queue_priority,
             created_s=row.created_at.timestamp(),
+            preemption_fence=row.preemption_fence,
         )
         for row in _parents_first()
     )
@@ -365,13 +224,22 @@ class _TenantRow(NamedTuple):
     fair_weight: float
     queue_priority: int
     created_at: datetime
+    preemption_fence: bool
     parent: str | None
 
 
 def _parents_first() -> list[_TenantRow]:
     rows = Tenant.objects.without_tree_fields().order_by("slug")
     children: dict[str | None, list[_TenantRow]] = defaultdict(list)
-    names = ("pk", "slug", "fair_weight", "queue_priority", "created_at", "parent__slug")
+    names = (
+        "pk",
+        "slug",
+        "fair_weight",
+        "queue_priority",
+        "created_at",
+        "preemption_fence",
+        "parent__slug",
+    )
     for values in rows.values_list(*names):
         row = _TenantRow(*values)
         children[row.parent].append(row)
