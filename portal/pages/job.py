@@ -1,12 +1,13 @@
 """One job: where it stands and why, what it prints, uses and holds; cancel and submit again."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -21,7 +22,7 @@ from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import priority_rows, waiting
 from scheduler.choices import FINAL_STATES, HOLDING_STATES, WAITING_STATES, JobState
 from scheduler.models import Job, JobEvent, LedgerEntry, Placement
-from scheduler.selectors.jobs import job_events, job_placements
+from scheduler.selectors.jobs import job_events, job_placements, jobs_named
 from scheduler.selectors.usage import MILLI_US_PER_DEVICE_HOUR
 from scheduler.services.jobs import job_cancel
 from scheduler.submission import JobRefusedError, job_as_data, job_ask
@@ -47,7 +48,9 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
         "waiting": waiting(job.pending) if job.state in WAITING_STATES else None,
         "ending": reasons.end_sentence(job.reason) if job.state in FINAL_STATES else "",
         "steps": steps(job, now),
-        "events": event_rows(job_events(viewer=request.user, job=job)[:EVENTS_SHOWN]),
+        "events": event_rows(
+            list(job_events(viewer=request.user, job=job)[:EVENTS_SHOWN]), request.user
+        ),
         "placements": [placement_rows(placement) for placement in placements],
         "booked": [booked(entry) for p in placements for entry in p.ledger.all()],
         "may_cancel": job.state not in FINAL_STATES
@@ -123,9 +126,19 @@ def steps(job: Job, now: datetime) -> list[Step]:
     ]
 
 
-def event_rows(events: Iterable[JobEvent]) -> list[dict[str, Any]]:
-    """Return each event with its reason in words."""
-    return [{"event": event, "sentence": reasons.end_sentence(event.reason)} for event in events]
+def event_rows(events: Sequence[JobEvent], viewer: User) -> list[dict[str, Any]]:
+    """Return each event with its reason in words, and for whom it made room if that may be seen."""
+    uids = {str(event.data["beneficiary"]) for event in events if event.data.get("beneficiary")}
+    seen = {str(job.pk): job for job in jobs_named(viewer=viewer, uids=uids)}
+    return [
+        {
+            "event": event,
+            "sentence": reasons.event_sentence(event.kind, event.reason, event.data),
+            "news": reasons.news_word(event.kind),
+            "for": seen.get(str(event.data.get("beneficiary"))),
+        }
+        for event in events
+    ]
 
 
 def placement_rows(placement: Placement) -> dict[str, Any]:

@@ -14,7 +14,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from portal.flavor_names import flavor_label
-from portal.reasons.endings import ENDINGS, EVICTIONS, end_sentence, eviction_sentence
+from portal.reasons.endings import (
+    ENDINGS,
+    EVICTIONS,
+    end_sentence,
+    event_sentence,
+    eviction_sentence,
+    news_word,
+)
 from scheduler.choices import TopologyLevel
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from telemetry import units
@@ -27,8 +34,10 @@ __all__ = [
     "WAITING",
     "amount",
     "end_sentence",
+    "event_sentence",
     "eviction_sentence",
     "fields_at_fault",
+    "news_word",
     "pending_view",
     "remedy_sentence",
     "request",

@@ -1,6 +1,6 @@
 """How jobs end, go back to the queue and make room for others, in words."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from django.utils.translation import gettext as _
 
@@ -41,6 +41,19 @@ ENDINGS: dict[str, Callable[[], str]] = {
 """Reason word of an event or of an end -> a sentence."""
 
 
+NEWS: dict[str, Callable[[], str]] = {
+    "eviction": lambda: _("told to end"),
+    "promise": lambda: _("room is made"),
+}
+"""Kind of an event that moves no job -> what happened, in a word or two."""
+
+
+def news_word(kind: str) -> str:
+    """Return what an event is news of; "" where it is a move of the job."""
+    say = NEWS.get(kind)
+    return say() if say else ""
+
+
 def eviction_sentence(reason: str) -> str:
     """Return why a running job is told to end for another; "" where the reason is none of these."""
     say = EVICTIONS.get(reason)
@@ -51,3 +64,21 @@ def end_sentence(reason: str) -> str:
     """Return how a job ended or why it went back to the queue; "" where nothing is to be said."""
     say = ENDINGS.get(reason)
     return say() if say else ""
+
+
+def event_sentence(kind: str, reason: str, data: Mapping[str, object]) -> str:
+    """Return why a job moved, or what is news of it, and what work that cost; "" = not known."""
+    if kind == "eviction":
+        return eviction_sentence(reason)
+    said, lost = end_sentence(reason), _work_lost(data)
+    return f"{said} {lost}" if said and lost else said
+
+
+def _work_lost(data: Mapping[str, object]) -> str:
+    """Return what has to be computed again, since the last checkpoint; "" where nobody counted."""
+    devices, cores = data.get("lost_device_s"), data.get("lost_core_s")
+    if isinstance(devices, int | float) and devices > 0:
+        return _("Work lost: %(count)s device-seconds.") % {"count": f"{devices:,.0f}"}
+    if isinstance(cores, int | float) and cores > 0:
+        return _("Work lost: %(count)s core-seconds.") % {"count": f"{cores:,.0f}"}
+    return "" if devices is None and cores is None else _("No work was lost.")

@@ -1,5 +1,6 @@
 """Jobs as people see them."""
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db.models import Count, Q, QuerySet
@@ -79,3 +80,8 @@ def job_log(*, job: Job, since: int, limit: int) -> LogChunk:
 def priority_class_list() -> QuerySet[PriorityClass]:
     """Return the priority classes, highest first."""
     return PriorityClass.objects.order_by("-value", "slug")
+
+
+def jobs_named(*, viewer: "Viewer", uids: Collection[str]) -> QuerySet[Job]:
+    """Return those of some jobs that the viewer may see, with their tenants."""
+    return Job.objects.visible_to(viewer).filter(pk__in=uids).select_related("tenant")

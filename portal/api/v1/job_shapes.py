@@ -117,7 +117,7 @@ class JobEventSerializer(serializers.Serializer[JobEvent]):
 
     def get_reason_message(self, event: JobEvent) -> str:
         """Return the reason as a sentence."""
-        return reasons.end_sentence(event.reason)
+        return reasons.event_sentence(event.kind, event.reason, event.data)
 
 
 class JobRequestSerializer(serializers.Serializer[Any]):

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from portal.pages.job import steps
 from scheduler.choices import JobState
-from scheduler.models import Job
+from scheduler.models import Job, JobEvent
 from tests.factories import NOW
 from tests.portal.pages.conftest import World, text_of
 
@@ -119,3 +119,41 @@ def test_a_job_page_takes_a_bounded_number_of_queries(
 ) -> None:
     with django_assert_max_num_queries(20):
         ada.get(f"/jobs/{world.job.pk}/")
+
+
+def test_an_eviction_names_who_it_was_for_only_to_those_who_may_know(world: World) -> None:
+    JobEvent.objects.create(
+        job=world.job,
+        at=NOW,
+        kind="eviction",
+        from_state=JobState.RUNNING,
+        to_state=JobState.RUNNING,
+        actor="scheduler",
+        reason="reclaimed",
+        data={"beneficiary": str(world.secret.pk)},
+    )
+    path = f"/jobs/{world.job.pk}/"
+    own, admins = (
+        text_of(world.sees(world.ada).get(path)),
+        text_of(world.sees(world.root).get(path)),
+    )
+    assert "told to end" in own
+    assert "It is to end, as a tenant claims its quota back." in own
+    assert str(world.secret.pk) not in own
+    assert f'href="/jobs/{world.secret.pk}/"' in admins
+
+
+def test_what_an_eviction_cost_is_said(ada: Client, world: World) -> None:
+    JobEvent.objects.create(
+        job=world.job,
+        at=NOW,
+        kind="state",
+        from_state=JobState.RUNNING,
+        to_state=JobState.QUEUED,
+        actor="scheduler",
+        reason="preempted",
+        data={"lost_s": 300, "lost_device_s": 1200},
+    )
+    page = text_of(ada.get(f"/jobs/{world.job.pk}/"))
+    assert "It made room for a job of higher priority" in page
+    assert "Work lost: 1,200 device-seconds." in page
