@@ -220,7 +220,7 @@ def test_a_search_changes_nothing(toy: Toy, data: st.DataObject) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(toys(), st.data())
 def test_long_streams_keep_every_law(toy: Toy, data: st.DataObject) -> None:
     fill(data, toy)

@@ -224,10 +224,9 @@ def play(devices: list[int], limits: dict[str, tuple[int, int | None]], todo: li
 quick = settings(
     max_examples=12,
     deadline=None,
-    derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-deep = settings(quick, max_examples=150, derandomize=False)
+deep = settings(quick, max_examples=150)
 
 
 @quick
