@@ -73,7 +73,7 @@ def test_what_has_ended_is_neither_running_nor_queued(world: World) -> None:
 
 def test_shares_of_tenants_that_one_may_not_see_are_summed(world: World) -> None:
     Cycle.objects.all().delete()
-    share = {"flavor": "cpu", "entitled": 1, "fair": 2, "allocated": 3, "requested": 4}
+    share = {"flavor": "cpu", "entitled": 1, "fair": 2, "allocated": 3, "requested": 4, "part": 5}
     factories.tenant("u"), factories.tenant("v")
     shares = [{"tenant": name, **share} for name in ("t", "u", "v")]
     base = {"cluster": world.cluster, "strategy": "rules", "asked": "rules", "status": "x"}
@@ -83,7 +83,15 @@ def test_shares_of_tenants_that_one_may_not_see_are_summed(world: World) -> None
     rows = fairness_get(viewer=world.user, cluster=world.cluster).rows
     assert rows == [
         {"tenant": "t", **share},
-        {"tenant": None, "flavor": "cpu", "entitled": 2, "fair": 4, "allocated": 6, "requested": 8},
+        {
+            "tenant": None,
+            "flavor": "cpu",
+            "entitled": 2,
+            "fair": 4,
+            "allocated": 6,
+            "requested": 8,
+            "part": 10,
+        },
     ]
 
 
