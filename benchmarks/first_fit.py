@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from scheduler.core.plan import Start
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, Snapshot
-from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
+from scheduler.decide.quota import QuotaLedger, QuotaTree, charges_of
 
 
 @dataclass(slots=True)
@@ -30,9 +30,8 @@ def first_fit(snapshot: Snapshot) -> list[Start]:
     room, ledger = _room(snapshot), QuotaLedger(QuotaTree(snapshot.tenants))
     names = [flavor.name for flavor in snapshot.fleet.flavors]
     for held in snapshot.running:
-        devices = held.replicas[0].devices
-        flavor = names[snapshot.fleet.device_flavor[devices[0]]] if devices else ""
-        for charge in _charges(held.spec, flavor, len(held.replicas)):
+        flavor = snapshot.fleet.flavor_held(held.replicas)
+        for charge in charges_of(held.spec, len(held.replicas), flavor):
             ledger.add(held.spec.tenant, charge)
     starts = []
     for job in sorted(snapshot.pending, key=lambda job: (job.submitted_s, job.uid)):
@@ -58,17 +57,12 @@ def _room(snapshot: Snapshot) -> _Room:
     )
 
 
-def _charges(job: JobSpec, flavor: str, replicas: int) -> list[Charge]:
-    cpu = Charge("cpu", job.shape.cpu_milli * replicas)
-    return [cpu, Charge(flavor, job.shape.device_milli * replicas)] if flavor else [cpu]
-
-
 def _try(
     snapshot: Snapshot, room: _Room, ledger: QuotaLedger, job: JobSpec, names: list[str]
 ) -> Start | None:
     flavors = list(job.flavors or names) if job.shape.devices else [""]
     for flavor in flavors:
-        charges = _charges(job, flavor, job.replicas_min)
+        charges = charges_of(job, job.replicas_min, flavor)
         if any(ledger.available(job.tenant, c.flavor) < c.amount for c in charges):
             continue
         placed: list[ReplicaPlacement] = []

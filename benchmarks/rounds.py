@@ -18,7 +18,7 @@ import numpy as np
 import pulp
 
 from scheduler.core.plan import EvictionCause, Plan, Preempt, Start
-from scheduler.core.snapshot import JobSpec, RunningJob, Snapshot
+from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.simulate.baselines import Room, plan_of
 from scheduler.simulate.decider import Decider
 
@@ -67,7 +67,7 @@ class Rounds:
         """Return the plan of one cycle."""
         for job, flavor in self._was:
             self._share.ran(job, flavor, now_s - self._was_s)
-        held = {job.spec.uid: _flavor(snapshot, job) for job in snapshot.running}
+        held = {job.spec.uid: snapshot.fleet.flavor_held(job.replicas) for job in snapshot.running}
         self._room.enter(snapshot.fleet)
         preempts: list[Preempt] = []
         if now_s >= self._ends_s:
@@ -120,11 +120,6 @@ class Rounds:
         self._was = [(job.spec, held[job.spec.uid]) for job in snapshot.running]
         self._was += [(jobs[start.uid], start.flavor) for start in starts]
         self._was_s = now_s
-
-
-def _flavor(snapshot: Snapshot, job: RunningJob) -> str:
-    device = job.replicas[0].devices[0]
-    return snapshot.fleet.flavors[int(snapshot.fleet.device_flavor[device])].name
 
 
 def _capacity(snapshot: Snapshot) -> dict[str, int]:

@@ -13,7 +13,8 @@ from scheduler.core.plan import Start
 from scheduler.core.reasons import NEVER, Pending, WaitReason
 from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
 from scheduler.decide import cycle
-from scheduler.decide.standing import QuotaStanding, charges_of, quota_ledger, standing
+from scheduler.decide.quota import charges_of
+from scheduler.decide.standing import QuotaStanding, quota_ledger, standing
 from scheduler.models import Job
 from scheduler.services.plans import pending_json
 from scheduler.services.validation import JobRequest

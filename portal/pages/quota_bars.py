@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from portal.flavor_names import flavor_label
 from portal.pages.bars import Bar
 from scheduler.core.snapshot import Snapshot
-from scheduler.decide.standing import QuotaStanding, charges_of, quota_ledger, standing
+from scheduler.decide.quota import charges_of
+from scheduler.decide.standing import QuotaStanding, quota_ledger, standing
 
 
 @dataclass(frozen=True, slots=True)

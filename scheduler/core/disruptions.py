@@ -14,7 +14,7 @@ from scheduler.core.errors import require
 from scheduler.core.plan import EvictionCause, Plan, Resize, Start
 from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import CPU_FLAVOR
-from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 
 Held: TypeAlias = Counter[tuple[str, str]]
 """(tenant, flavor) -> milli-units that the tenant itself holds."""
@@ -58,7 +58,7 @@ def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
         if added:
             count = len(added)
             spec = replace(job.spec, hold="", replicas_min=count, replicas_max=count)
-            yield spec, Start(resize.uid, added, _flavor(snapshot.fleet, job))
+            yield spec, Start(resize.uid, added, snapshot.fleet.flavor_held(job.replicas))
 
 
 def _check_size(job: RunningJob, resize: Resize) -> None:
@@ -115,7 +115,12 @@ def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -
             for flavor in _judged(snapshot, loss):
                 found = lost.setdefault((slug, own, flavor), Counter())
                 amounts = Counter[tuple[str, str]]()
-                _charge(amounts, loss.job.spec, _flavor(snapshot.fleet, loss.job), loss.replicas)
+                charge(
+                    amounts,
+                    loss.job.spec,
+                    snapshot.fleet.flavor_held(loss.job.replicas),
+                    loss.replicas,
+                )
                 found[loss.job.spec.tenant, flavor] += amounts[loss.job.spec.tenant, flavor]
     at_end = _held_at_end(snapshot, plan) if lost else Counter()
     for (slug, own, flavor), amounts in lost.items():
@@ -148,7 +153,7 @@ def _upwards(snapshot: Snapshot, slug: str) -> list[str]:
 
 def _judged(snapshot: Snapshot, loss: _Loss) -> set[str]:
     """Return the flavors with quotas in which the loser is judged."""
-    main = _flavor(snapshot.fleet, loss.job) or CPU_FLAVOR
+    main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
     flavors = loss.taker.flavors or [flavor.name for flavor in snapshot.fleet.flavors]
     wanted = {CPU_FLAVOR, *(flavors if loss.taker.shape.devices else ())}
     limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
@@ -163,9 +168,9 @@ def _held_at_end(snapshot: Snapshot, plan: Plan) -> Held:
     held, jobs = Held(), {job.uid: job for job in snapshot.pending}
     for job in snapshot.running:
         stays = len(job.replicas) if job.ending_s is None else len(job.keeps)
-        _charge(held, job.spec, _flavor(snapshot.fleet, job), stays)
+        charge(held, job.spec, snapshot.fleet.flavor_held(job.replicas), stays)
     for start in plan.starts:
-        _charge(held, jobs[start.uid], start.flavor, len(start.replicas))
+        charge(held, jobs[start.uid], start.flavor, len(start.replicas))
     for pending in plan.pending:
         if pending.code is WaitReason.WAITING_FOR_PREEMPTED_JOBS:
             spec, names = jobs[pending.uid], [f.name for f in snapshot.fleet.flavors]
@@ -190,15 +195,11 @@ def _standing(snapshot: Snapshot, flavor: str, held: Held) -> tuple[dict[str, in
     return used, owned
 
 
-def _charge(held: Held, job: JobSpec, flavor: str, replicas: int) -> None:
+def charge(held: Held, job: JobSpec, flavor: str, replicas: int) -> None:
+    """Count what a tenant is charged for some replicas of a job on a flavor, "" for none."""
     held[job.tenant, CPU_FLAVOR] += job.shape.cpu_milli * replicas
     if flavor:
         held[job.tenant, flavor] += job.shape.device_milli * replicas
-
-
-def _flavor(fleet: Fleet, job: RunningJob) -> str:
-    devices = [device for replica in job.replicas for device in replica.devices]
-    return fleet.flavors[int(fleet.device_flavor[devices[0]])].name if devices else ""
 
 
 def _without(

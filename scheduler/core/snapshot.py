@@ -4,7 +4,7 @@ All sequences are tuples in a stable order, all tables numpy arrays that are rea
 reaches a database, a clock or a socket.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -96,6 +96,11 @@ class Fleet:
     device_numa: IntArray = field(default_factory=_not_known)
     device_nic: IntArray = field(default_factory=_not_known)
     device_throttled: BoolArray = field(default_factory=_none)
+
+    def flavor_held(self, replicas: "Sequence[ReplicaPlacement]") -> str:
+        """Return the flavor of the devices that some replicas of a job hold, "" for none."""
+        first = next((device for replica in replicas for device in replica.devices), None)
+        return "" if first is None else self.flavors[int(self.device_flavor[first])].name
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler.core.disruptions import check_disruptions, growth
+from scheduler.core.disruptions import charge, check_disruptions, growth
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
 from scheduler.core.resources import CPU_FLAVOR, ONE_PER_NODE, WHOLE_MILLI, is_flavor
@@ -137,13 +137,11 @@ def _check_quota(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> No
     """Wherever something started, no tenant on the way up passes what it may hold."""
     usage = Counter[tuple[str, str]]()
     for job in snapshot.running:
-        devices = [device for replica in job.replicas for device in replica.devices]
-        flavor = _flavor(snapshot.fleet, devices[0]) if devices else ""
-        _charge(usage, job.spec, flavor, len(job.replicas))
+        charge(usage, job.spec, snapshot.fleet.flavor_held(job.replicas), len(job.replicas))
     started = set()
     for start in plan.starts:
         job_spec = jobs[start.uid]
-        _charge(usage, job_spec, start.flavor, len(start.replicas))
+        charge(usage, job_spec, start.flavor, len(start.replicas))
         started |= {(job_spec.tenant, CPU_FLAVOR), (job_spec.tenant, start.flavor)}
     for flavor in sorted({name for tenant in snapshot.tenants for name in tenant.quotas}):
         tenants = {tenant for tenant, name in started if name == flavor}
@@ -153,11 +151,6 @@ def _check_quota(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> No
 
 def _flavor(fleet: Fleet, device: int) -> str:
     return fleet.flavors[int(fleet.device_flavor[device])].name
-
-
-def _charge(usage: Counter[tuple[str, str]], job: JobSpec, flavor: str, replicas: int) -> None:
-    usage[job.tenant, CPU_FLAVOR] += job.shape.cpu_milli * replicas
-    usage[job.tenant, flavor] += job.shape.device_milli * replicas
 
 
 def _check_flavor(

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.decide.backfill import Cells, Hold, cells_of
 from scheduler.decide.feasibility import ANY, Layout
-from scheduler.decide.quota import Charge, QuotaTree
+from scheduler.decide.quota import Charge, QuotaTree, charges_of
 from scheduler.decide.runtimes import OVERRUN_SLACK_S, end_s
 
 Ends: TypeAlias = Callable[[JobSpec, float], float]
@@ -49,10 +48,7 @@ class Holdings:
 
     def charges(self, job: JobSpec, flavor: int, replicas: int) -> tuple[Charge, ...]:
         """Return what the tenant is charged for that many replicas."""
-        cpu = Charge(CPU_FLAVOR, job.shape.cpu_milli * replicas)
-        if flavor == ANY:
-            return (cpu,)
-        return (cpu, Charge(self._names[flavor], job.shape.device_milli * replicas))
+        return charges_of(job, replicas, "" if flavor == ANY else self._names[flavor])
 
     def hold_of(self, job: RunningJob, replicas: Sequence[ReplicaPlacement] | None = None) -> Hold:
         """Return what a running job holds, or what some of its replicas hold."""

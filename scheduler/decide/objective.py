@@ -127,12 +127,11 @@ class Objective:
 
     def _base(self) -> Standing:
         nothing = Standing(0.0, 0.0, 0.0, dict.fromkeys(self.fair_cu, 0.0))
-        fleet, held = self._session.snapshot.fleet, []
-        for job in self._session.snapshot.running:
-            devices = [device for replica in job.replicas for device in replica.devices]
-            flavor = int(fleet.device_flavor[devices[0]]) if devices else ANY
-            held.append((job.spec, flavor, len(job.replicas)))
-        return self._with(nothing, held)
+        held = self._session.held
+        running = self._session.snapshot.running
+        return self._with(
+            nothing, [(job.spec, held.flavor_held(job), len(job.replicas)) for job in running]
+        )
 
     def _with(self, standing: Standing, held: Iterable[tuple[JobSpec, int, int]]) -> Standing:
         """Return the standing after (job, flavor, replicas) were added."""

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.core.snapshot import IntArray, QuotaLine, TenantNode
+from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.snapshot import IntArray, JobSpec, QuotaLine, TenantNode
 
 UNLIMITED = 1 << 60
 """Stands for "no limit" in integer answers; far above any fleet, far below an overflow."""
@@ -24,6 +25,14 @@ class Charge(NamedTuple):
 
     flavor: str
     amount: int
+
+
+def charges_of(job: JobSpec, replicas: int, flavor: str) -> tuple[Charge, ...]:
+    """Return what a job is charged: cores on `cpu`, and its devices on their flavor, "" = none."""
+    cpu = Charge(CPU_FLAVOR, job.shape.cpu_milli * replicas)
+    if not (flavor and job.shape.devices):
+        return (cpu,)
+    return (cpu, Charge(flavor, job.shape.device_milli * replicas))
 
 
 @dataclass(frozen=True, slots=True)

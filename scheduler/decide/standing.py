@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from scheduler.core.resources import CPU_FLAVOR
-from scheduler.core.snapshot import JobSpec, Snapshot
-from scheduler.decide.quota import UNLIMITED, Charge, QuotaLedger, QuotaTree
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide.quota import UNLIMITED, QuotaLedger, QuotaTree, charges_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +35,11 @@ class QuotaStanding:
 def quota_ledger(snapshot: Snapshot) -> QuotaLedger:
     """Return the ledger of what runs in a snapshot."""
     ledger = QuotaLedger(QuotaTree(snapshot.tenants))
-    names = [flavor.name for flavor in snapshot.fleet.flavors]
     for job in snapshot.running:
-        devices = [device for replica in job.replicas for device in replica.devices]
-        flavor = names[int(snapshot.fleet.device_flavor[devices[0]])] if devices else ""
+        flavor = snapshot.fleet.flavor_held(job.replicas)
         for charge in charges_of(job.spec, len(job.replicas), flavor):
             ledger.add(job.spec.tenant, charge)
     return ledger
-
-
-def charges_of(spec: JobSpec, replicas: int, flavor: str) -> tuple[Charge, ...]:
-    """Return what a job is charged: cores on `cpu`, and its devices on their flavor."""
-    cpu = Charge(CPU_FLAVOR, spec.shape.cpu_milli * replicas)
-    if not spec.shape.devices:
-        return (cpu,)
-    return (cpu, Charge(flavor, spec.shape.device_milli * replicas))
 
 
 def standing(

@@ -29,10 +29,7 @@ class Holdings:
 
     def flavor(self, replicas: Sequence[ReplicaPlacement]) -> str:
         """Return the flavor that a job holds, "" for none."""
-        devices = replicas[0].devices if replicas else ()
-        if not devices:
-            return ""
-        return self._frozen.flavors[int(self._frozen.device_flavor[devices[0]])].name
+        return self._frozen.flavor_held(replicas)
 
     def take(self, shape: ReplicaShape, replicas: Sequence[ReplicaPlacement], uid: str) -> None:
         """Hold some replicas.

@@ -117,8 +117,12 @@ def _idle_while_waiting(result: Result, capacity: Steps, held: Steps) -> float:
     return Steps(at_s, idle).integral(result.begin_s, result.end_s)
 
 
-def tenant_shares(result: Result, step_s: float) -> tuple[FloatArray, tuple[str, ...], FloatArray]:
-    """Return what each tenant held over time, as means over equal steps.
+def demand_shares(
+    result: Result, step_s: float
+) -> tuple[FloatArray, tuple[str, ...], FloatArray, FloatArray]:
+    """Return what each tenant held, and held or waited for, over time, as means over equal steps.
+
+    A job that never started counts with no devices: what it asked for is not in the result.
 
     Args:
         result: of a simulation.
@@ -126,18 +130,7 @@ def tenant_shares(result: Result, step_s: float) -> tuple[FloatArray, tuple[str,
 
     Returns:
         (steps,) begin of each step, epoch seconds; the tenants, ascending; (steps, tenants) mean
-        number of devices held in the step.
-    """
-    at_s, tenants, held, _ = demand_shares(result, step_s)
-    return at_s, tenants, held
-
-
-def demand_shares(
-    result: Result, step_s: float
-) -> tuple[FloatArray, tuple[str, ...], FloatArray, FloatArray]:
-    """Return what `tenant_shares` does, and what each tenant held or waited for, likewise.
-
-    A job that never started counts with no devices: what it asked for is not in the result.
+        number of devices held in the step; the same of devices held or waited for.
     """
     tenants = tuple(sorted({job.tenant for job in result.jobs}))
     count = max(1, math.ceil((result.end_s - result.begin_s) / step_s - 1e-9))

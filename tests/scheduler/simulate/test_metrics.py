@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from scheduler.simulate.baselines import fifo
-from scheduler.simulate.metrics import Steps, tenant_shares, totals
+from scheduler.simulate.metrics import Steps, demand_shares, totals
 from scheduler.simulate.run import Pace, simulate
 from tests.scheduler.simulate.build import site, work
 
@@ -20,7 +20,7 @@ def test_tenant_shares_are_the_mean_devices_of_each_step() -> None:
     # a holds one device 0..90, b two devices 30..60
     jobs = [work("j1", 0, 90, tenant="a"), work("j2", 30, 30, tenant="b", devices=2)]
     result = simulate(site(devices=3, tenants=["a", "b"]), jobs, fifo(), pace=AT_ONCE)
-    at_s, tenants, means = tenant_shares(result, 60.0)
+    at_s, tenants, means, _ = demand_shares(result, 60.0)
     assert at_s.tolist() == [0.0, 60.0]
     assert tenants == ("a", "b")
     assert means.tolist() == [[1.0, 1.0], [0.5, 0.0]]  # 60/60, 2*30/60; 30/60, 0
