@@ -12,6 +12,7 @@ from scheduler.choices import JobState, Verb
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob
 from scheduler.core.topology import Level, TopologyWish
+from scheduler.decide.holdings import without
 from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
 from scheduler.services.checkpoints import safe_until
 from telemetry.models import Cluster
@@ -100,7 +101,7 @@ def running_jobs(
         _running_job(
             row,
             tuple(replicas[row.pk]),
-            frozenset(replicas_stored(row.target or (), node_index, device_index)),
+            replicas_stored(row.target or (), node_index, device_index),
             now,
         )
         for row in rows
@@ -110,7 +111,7 @@ def running_jobs(
 def _running_job(
     row: Any,
     replicas: tuple[ReplicaPlacement, ...],
-    target: frozenset[ReplicaPlacement],
+    target: Sequence[ReplicaPlacement],
     now: datetime,
 ) -> RunningJob:
     """Return a running job; `row` is a placement with its eviction, if it has one."""
@@ -125,7 +126,7 @@ def _running_job(
         started_s=(row.started_at or row.created_at).timestamp(),
         checkpointed_s=safe.timestamp() if safe else None,
         ending_s=(row.told_at + grace).timestamp() if told else None,
-        keeps=tuple(replica for replica in replicas if replica in target),
+        keeps=without(replicas, without(replicas, target)),
     )
 
 

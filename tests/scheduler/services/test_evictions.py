@@ -282,6 +282,13 @@ def test_a_job_that_shrinks_goes_on_at_once_where_it_was_told_to(world: World) -
     assert_sound(jobs=2)
 
 
+def test_replicas_that_are_alike_are_counted_when_a_job_shrinks(world: World) -> None:
+    job = running(world, "cores", devices=0, cpu_milli=1000, replicas=3, replicas_min=1)
+    shrink(world, job, 1)
+    found = seen_running(world)
+    assert (len(found.replicas), len(found.keeps)) == (3, 1)  # three times the same, one stays
+
+
 def test_a_job_that_shrank_takes_nothing_back_for_a_while(world: World) -> None:
     """30 s of grace and 600 s in which nobody is evicted."""
     job = gang(world)
