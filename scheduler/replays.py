@@ -13,6 +13,7 @@ from django.db.models import Count, Q, Sum
 
 from scheduler import snapshots
 from scheduler.choices import FINAL_STATES, JobState
+from scheduler.core.plan import EvictionCause
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.models import HEAVY, DeviceHold, Job, JobEvent, Placement, ReplicaHold
 from scheduler.simulate.holdings import Holdings
@@ -31,7 +32,7 @@ ENDS = {
     JobState.CANCELLED: End.COMPLETED,
     JobState.TIMED_OUT: End.TIMED_OUT,
 }
-EVICTED = frozenset({"preempted", "reclaimed"})
+EVICTED = frozenset(EvictionCause)
 LOST = frozenset({"node_lost", "drain"})
 
 

@@ -7,6 +7,7 @@ meanwhile, the job is left to the ordinary decision.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
@@ -19,10 +20,10 @@ from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.snapshot import Snapshot
 from scheduler.core.verify import verify
 from scheduler.models import Decision, Intent
-from scheduler.services.evictions import RESIZED
+from scheduler.services.attempts import RESIZED
 from scheduler.services.plans import StartWriter
 from scheduler.snapshots import Frozen
-from scheduler.snapshots.jobs import replicas_stored
+from scheduler.snapshots.jobs import Indices, replicas_stored
 from telemetry.models import Cluster
 from tenants.errors import ConflictError
 
@@ -33,9 +34,12 @@ def rescale(*, cluster: Cluster, frozen: Frozen, now: datetime) -> int:
     """Start the resized jobs that wait and whose replicas are free; return how many."""
     if not any(job.promised_s for job in frozen.snapshot.pending):
         return 0
+    resized = _resized(cluster)
+    nodes = {key: index for index, key in enumerate(frozen.keys.nodes)} if resized else {}
+    devices = {key: index for index, key in enumerate(frozen.keys.devices)} if resized else {}
     started: list[Start] = []
-    for intent in _resized(cluster):
-        start = _start(intent, frozen)
+    for intent in resized:
+        start = _start(intent, nodes, devices)
         if start is not None and _holds(frozen.snapshot, [*started, start]):
             started += _written(start, frozen, now)
     return len(started)
@@ -57,10 +61,8 @@ def _resized(cluster: Cluster) -> Sequence[Intent]:
     )
 
 
-def _start(intent: Intent, frozen: Frozen) -> Start | None:
+def _start(intent: Intent, nodes: Indices, devices: Indices) -> Start | None:
     """Return the start that was decided; None where a node or a device is no longer known."""
-    nodes = {key: index for index, key in enumerate(frozen.keys.nodes)}
-    devices = {key: index for index, key in enumerate(frozen.keys.devices)}
     replicas = replicas_stored(intent.target, nodes, devices)
     if len(replicas) != len(intent.target):
         return None
@@ -78,14 +80,7 @@ def _holds(snapshot: Snapshot, starts: Sequence[Start]) -> bool:
     """Return whether starts keep every rule, in a world where nobody else waits."""
     uids = {start.uid for start in starts}
     waiting = tuple(job for job in snapshot.pending if job.uid in uids)
-    alone = Snapshot(
-        cluster=snapshot.cluster,
-        now_s=snapshot.now_s,
-        fleet=snapshot.fleet,
-        pending=waiting,
-        running=snapshot.running,
-        tenants=snapshot.tenants,
-    )
+    alone = replace(snapshot, pending=waiting)
     plan = Plan(
         cluster=snapshot.cluster,
         now_s=snapshot.now_s,

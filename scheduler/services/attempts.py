@@ -8,6 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from scheduler.choices import HOLDING_STATES, IntentState, JobState, Verb
+from scheduler.core.plan import EvictionCause
 from scheduler.execute.base import Observation, Phase
 from scheduler.models import HEAVY, Intent, Job, Placement
 from scheduler.services.checkpoints import work_lost
@@ -28,7 +29,10 @@ ENDS: dict[Phase, JobState] = {
 BACK_OFF_BASE_S = 30.0
 BACK_OFF_MOST_S = 1800.0
 
-FOR_OTHERS = frozenset({"preempted", "reclaimed", "resized"})
+RESIZED = "resized"
+"""Reason of an eviction that lets a job go on with other replicas."""
+
+FOR_OTHERS = frozenset({*EvictionCause, RESIZED})
 """Reasons of an eviction that a plan decided."""
 
 REQUEUE_REASONS = FOR_OTHERS | {"node_lost", "drain"}
@@ -120,6 +124,12 @@ def _lost(job: Job, placement: Placement, seen: Observation, now: datetime) -> d
     return dict(work_lost(job=job, placement=placement, now=at))
 
 
+def _back_off_s(job: Job) -> float:
+    """Return how long a job waits that lost its node; the first time not at all."""
+    gone = job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
+    return min(BACK_OFF_BASE_S * 2**gone, BACK_OFF_MOST_S) if gone else 0.0
+
+
 def _requeue(job: Job, evicted: Intent, lost: dict[str, Any], now: datetime) -> None:
     """Put a job back, in its old place of the queue; a resized one first, as room is kept for it.
 
@@ -127,8 +137,7 @@ def _requeue(job: Job, evicted: Intent, lost: dict[str, Any], now: datetime) -> 
     Source of the form: Kueue, requeuing backoff (base 60 s, doubled, limited).
     """
     reason = evicted.reason
-    gone = job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
-    wait_s = min(BACK_OFF_BASE_S * 2**gone, BACK_OFF_MOST_S) if reason == "node_lost" else 0.0
+    wait_s = _back_off_s(job) if reason == "node_lost" else 0.0
     if evicted.beneficiary_id is not None:
         lost = lost | {"beneficiary": str(evicted.beneficiary_id)}
     job_move(
@@ -139,7 +148,7 @@ def _requeue(job: Job, evicted: Intent, lost: dict[str, Any], now: datetime) -> 
         reason=reason,
         data=lost,
         started_at=None,
-        not_before=now + timedelta(seconds=wait_s) if gone and wait_s else None,
+        not_before=now + timedelta(seconds=wait_s) if wait_s else None,
         promised_at=now if evicted.target else None,
         preempted_count=job.preempted_count + (evicted.beneficiary_id is not None),
         pending={"code": "pending_evaluation"},

@@ -21,12 +21,12 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.snapshot import ReplicaPlacement
 from scheduler.models import HEAVY, Cycle, Decision, Intent, Job, JobEvent, Placement
+from scheduler.services.attempts import RESIZED
 from scheduler.services.keys import FleetKeys
 from scheduler.services.stored import stored_json
 from telemetry.models import Cluster
 
 ACTOR = "scheduler"
-RESIZED = "resized"
 GONE = "the job that room was to be made for no longer waits"
 TAKEN = "it no longer runs, or is being stopped already"
 

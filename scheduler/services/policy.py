@@ -55,7 +55,7 @@ def policy_update(
         cluster: whose.
         strategy: decides all kinds of jobs but those named in `kinds`.
         budget_s: seconds that a decision may take.
-        placement: pack or spread.
+        placement: one of PlacementScore.
         kinds: job kind -> strategy, of all kinds that another strategy decides.
         shadow: strategy that decides beside for comparison; "" = none.
         solver: of the optimising strategy.

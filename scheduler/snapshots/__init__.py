@@ -231,16 +231,8 @@ class _TenantRow(NamedTuple):
 def _parents_first() -> list[_TenantRow]:
     rows = Tenant.objects.without_tree_fields().order_by("slug")
     children: dict[str | None, list[_TenantRow]] = defaultdict(list)
-    names = (
-        "pk",
-        "slug",
-        "fair_weight",
-        "queue_priority",
-        "created_at",
-        "preemption_fence",
-        "parent__slug",
-    )
-    for values in rows.values_list(*names):
+    columns = (*_TenantRow._fields[:-1], "parent__slug")
+    for values in rows.values_list(*columns):
         row = _TenantRow(*values)
         children[row.parent].append(row)
     ordered: list[_TenantRow] = []

@@ -10,6 +10,7 @@ from rest_framework.views import APIView
 from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
 from portal.api.v1.schema import refusals
 from scheduler.choices import PlacementScore
+from scheduler.core.policy import SOLVERS
 from scheduler.models import SchedulingPolicy
 from scheduler.selectors.policies import policy_get
 from scheduler.services.policy import PREEMPTION_FLAGS, PREEMPTION_MOST, policy_update
@@ -53,7 +54,7 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
         allow_blank=True,
         help_text="Strategy that decides beside, for comparison only; empty: none.",
     )
-    solver = serializers.ChoiceField(choices=["highs", "cbc"], required=False)
+    solver = serializers.ChoiceField(choices=SOLVERS, required=False)
     power_cap_w = serializers.FloatField(
         required=False,
         allow_null=True,
