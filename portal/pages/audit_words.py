@@ -17,6 +17,7 @@ KINDS: Final[Words] = {
     "quota": _("quota"),
     "schedulingpolicy": _("scheduling policy"),
     "priorityclass": _("priority class"),
+    "throughput": _("throughput"),
     "user": _("account"),
     "node": _("node"),
 }
@@ -51,6 +52,9 @@ FIELDS: Final[Words] = {
     "preempt_min_runtime_s": _("least run time"),
     "preempt_grace_s": _("grace"),
     "preempt_most_evictions": _("most evictions of a job"),
+    "job_class": _("class of jobs"),
+    "throughput": _("throughput"),
+    "note": _("note"),
     "value": _("value"),
     "preemptible": _("preemptible"),
     "is_default": _("default"),

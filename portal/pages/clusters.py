@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from portal.pages import clock
 from portal.pages.forms.clusters import PolicyForm
+from portal.pages.forms.throughputs import ThroughputForm
 from portal.pages.shell import Shell
 from portal.pages.signed_in import (
     SignedInRequest,
@@ -21,6 +22,7 @@ from portal.pages.signed_in import (
 from scheduler.selectors.fairness import cycle_list
 from scheduler.selectors.policies import policy_get
 from scheduler.selectors.strategies import shadow_list
+from scheduler.selectors.throughputs import throughput_list
 from scheduler.services.policy import policy_update
 from scheduler.snapshots import policy_of
 from telemetry.models import Cluster
@@ -50,6 +52,8 @@ def clusters(request: SignedInRequest) -> HttpResponse:
         "clashes": _clashes(cluster),
         "shadows": list(shadow_list(cluster=cluster)[:SHADOWS_SHOWN]),
         "form": form,
+        "throughputs": list(throughput_list()),
+        "throughput_form": ThroughputForm(),
         "now": clock.now(),
     }
     return render(request, "pages/clusters.html", context, status=422 if form.errors else 200)

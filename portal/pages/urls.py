@@ -15,6 +15,7 @@ from portal.pages import (
     request,
     tenant,
     tenants,
+    throughputs,
     tokens,
     usage,
 )
@@ -64,6 +65,12 @@ urlpatterns = [
     ),
     path("admin/audit/", audit.audit, name="admin-audit"),
     path("admin/clusters/", clusters.clusters, name="admin-clusters"),
+    path("admin/throughputs/save/", throughputs.throughput_save, name="admin-throughput-save"),
+    path(
+        "admin/throughputs/<int:pk>/remove/",
+        throughputs.throughput_remove,
+        name="admin-throughput-remove",
+    ),
     path("me/tokens/", tokens.tokens, name="tokens"),
     path("me/tokens/<str:key>/revoke/", tokens.revoke, name="token-revoke"),
 ]

@@ -28,6 +28,7 @@ from scheduler.models.records import (
     ShadowPlan,
     StrategyAlarm,
 )
+from scheduler.models.throughputs import Throughput
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 
@@ -48,6 +49,7 @@ __all__ = [
     "SchedulingPolicy",
     "ShadowPlan",
     "StrategyAlarm",
+    "Throughput",
 ]
 
 EVICT_GRACE_S = 10.0

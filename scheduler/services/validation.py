@@ -249,7 +249,7 @@ def _wishes(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
         for name, values in choices.items()
     }
     found["job_class"] = problems.check(
-        "job_class", lambda: _job_class(given.get("job_class", "")), ""
+        "job_class", lambda: checked_job_class(given.get("job_class", "")), ""
     )
     return found
 
@@ -264,7 +264,8 @@ def _choice(value: Any, choices: Sequence[str]) -> str:
     )
 
 
-def _job_class(value: Any) -> str:
+def checked_job_class(value: object) -> str:
+    """Return a class of jobs, "" where none is named; a refusal is of field ""."""
     if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
         return str(value)
     raise InvalidValueError.of(

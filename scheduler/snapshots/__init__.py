@@ -26,6 +26,7 @@ from scheduler.core.snapshot import (
 from scheduler.decide.scoring import LEARNING
 from scheduler.models import Job
 from scheduler.selectors.policies import policy_get
+from scheduler.selectors.throughputs import throughput_table
 from scheduler.services.keys import FleetKeys
 from scheduler.snapshots.jobs import job_spec, pending_jobs, running_jobs
 from scheduler.snapshots.policies import policy_of
@@ -120,6 +121,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         tenants=_tenants(cluster),
         usage_decayed=_usage_decayed(cluster, fleet, now),
         runtime_ratios=_runtime_ratios(cluster),
+        throughputs=throughput_table(),
         demand_mix=_demand_mix(cluster),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))

@@ -14,6 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from knox.models import AuthToken
 
 from scheduler.core.resources import CPU_FLAVOR
+from scheduler.models import Throughput
 from tenants.models import Quota
 from tests import factories
 from tests.portal.world import World
@@ -53,6 +54,8 @@ SIGNED_IN = {
     "api:devices",
     "api:tenants",
     "api:quotas",
+    "api:throughputs",
+    "api:throughput",
     "api:me",
     "api:tokens",
     "pages:home",
@@ -72,6 +75,8 @@ SIGNED_IN = {
     "pages:admin-node-act",
     "pages:admin-audit",
     "pages:admin-clusters",
+    "pages:admin-throughput-save",
+    "pages:admin-throughput-remove",
 }
 """Addresses of nobody's or of everybody's objects, and lists that each viewer sees a part of."""
 
@@ -125,6 +130,8 @@ def objects(world: World) -> dict[str, dict[str, Any]]:
     factories.quota(world.vision, world.cluster, CPU_FLAVOR, 1000)
     AuthToken.objects.create(world.ada, expiry=timedelta(days=1))
     slug = {"slug": world.vision.slug}
+    node = world.cluster.nodes.order_by("pk")[0]
+    Throughput.objects.create(pk=node.pk, job_class="lm", flavor="a100", throughput=0.5)
     return {
         "job": {"uid": job.pk},
         "tenant": slug,
@@ -138,7 +145,7 @@ def objects(world: World) -> dict[str, dict[str, Any]]:
         "token": {"key": AuthToken.objects.get().token_key},
         "public": {
             "slug": world.cluster.slug,
-            "pk": world.cluster.nodes.order_by("pk")[0].pk,
+            "pk": node.pk,
             "name": "n1",
             "action": "cordon",
         },

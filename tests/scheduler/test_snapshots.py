@@ -13,7 +13,7 @@ from scheduler import snapshots
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.topology import Level, TopologyWish
 from scheduler.execute.base import Phase
-from scheduler.models import Job, LedgerEntry, PriorityClass, SchedulingPolicy
+from scheduler.models import Job, LedgerEntry, PriorityClass, SchedulingPolicy, Throughput
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 from tests import factories
@@ -36,8 +36,8 @@ def test_the_number_of_queries_does_not_grow_with_fleet_and_queue(
         world.submit(f"waits{i}", devices=2, replicas=9)
     world.cycle()
     # nodes, devices, pending, device holds, replica holds, running, quotas, tenants, used,
-    # runtimes, policy, and the savepoint of the test's transaction, made and released
-    with django_assert_num_queries(13):
+    # runtimes, throughputs, policy, and the savepoint of the test's transaction, made and released
+    with django_assert_num_queries(14):
         snapshot = take(world).snapshot
     assert len(snapshot.running) > 5
     assert len(snapshot.running) + len(snapshot.pending) == 24
@@ -203,8 +203,15 @@ def test_what_arrived_lately_is_counted_where_the_placement_looks_at_it() -> Non
     SchedulingPolicy.objects.update_or_create(cluster=world.cluster, defaults={"placement": "fgd"})
     with CaptureQueriesContext(connection) as queries:
         found = take(world).snapshot.demand_mix
-    assert len(queries) == 14
+    assert len(queries) == 15
     shapes = (ReplicaShape(500, 1024, 0), ReplicaShape(500, 1024, 1))
     assert [(kind.shape, kind.flavors) for kind in found] == [(shape, ()) for shape in shapes]
     # the newest counts 1, the one before 0.5 ** 0.001, the oldest 0.5 ** 0.002
     assert [kind.count for kind in found] == pytest.approx([0.5**0.001, 3 + 2 * 0.5**0.002])
+
+
+def test_throughputs_that_an_admin_gave_are_known() -> None:
+    world = World()
+    Throughput.objects.create(job_class="lm", flavor="a100", throughput=1.0)
+    Throughput.objects.create(job_class="lm", flavor="v100", throughput=0.4)
+    assert take(world).snapshot.throughputs == {("lm", "a100"): 1.0, ("lm", "v100"): 0.4}

@@ -14,6 +14,7 @@ from portal.api.v1 import (
     priority_classes,
     quotas,
     tenants,
+    throughputs,
     usage,
 )
 
@@ -54,6 +55,8 @@ urlpatterns = [
     ),
     path("quotas/", quotas.QuotaList.as_view(), name="quotas"),
     path("quotas/<int:pk>/", quotas.QuotaDetail.as_view(), name="quota"),
+    path("throughputs/", throughputs.ThroughputList.as_view(), name="throughputs"),
+    path("throughputs/<int:pk>/", throughputs.ThroughputDetail.as_view(), name="throughput"),
     path("me/", me.Me.as_view(), name="me"),
     path("me/tokens/", me.TokenList.as_view(), name="tokens"),
     path("me/tokens/<slug:key>/", me.TokenDetail.as_view(), name="token"),

@@ -13,9 +13,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from scheduler.models import Job
+from scheduler.models import Job, Throughput
 from tests import factories
-from tests.portal.world import World, asked, client_of, token_of
+from tests.portal.world import A100, World, asked, client_of, token_of
 
 EXAMPLES = 6
 CHECKS = (
@@ -39,9 +39,18 @@ def _real(path: str, world: World) -> dict[str, Any]:
         "key": "nothing",
         "id": factories.quota(factories.tenant(), world.cluster).pk
         if quotas
+        else _throughput()
+        if path.startswith("/api/v1/throughputs/")
         else world.cluster.nodes.order_by("pk")[0].pk,
     }
     return {name: value for name, value in known.items() if f"{{{name}}}" in path}
+
+
+def _throughput() -> int:
+    found, _ = Throughput.objects.get_or_create(
+        job_class="lm", flavor=A100, defaults={"throughput": 0.5}
+    )
+    return found.pk
 
 
 @pytest.mark.slow
