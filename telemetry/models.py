@@ -93,6 +93,12 @@ class Device(models.Model):
     health = models.CharField(max_length=20, choices=DeviceHealth, default=DeviceHealth.HEALTHY)
     health_note = models.CharField(max_length=500, blank=True, default="")
     link_group = models.IntegerField(default=-1)
+    numa_node = models.IntegerField(
+        default=-1, db_default=-1, help_text=_("Of the node that it is in; -1 where unknown.")
+    )
+    throttled = models.BooleanField(
+        default=False, db_default=False, help_text=_("Its hardware slows it down for heat.")
+    )
     mig_profile = models.CharField(max_length=40, blank=True, default="")
     parent_uid = models.CharField(max_length=200, blank=True, default="")
     allocated_milli = models.IntegerField(default=0)

@@ -61,6 +61,8 @@ DEVICE_COLUMNS = (
     "power_limit_w",
     "health",
     "link_group",
+    "numa_node",
+    "throttled",
     "parent_uid",
     "allocated_milli",
     "allocated_memory_mib",
@@ -168,6 +170,8 @@ def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
             d.health == DeviceHealth.HEALTHY and (d.node_id, d.uid) not in sliced for d in devices
         ),
         device_link_group=_ints(d.link_group for d in devices),
+        device_numa=_ints(d.numa_node for d in devices),
+        device_throttled=_bools(d.throttled for d in devices),
         flavors=tuple(
             FlavorSpec(
                 name=name,

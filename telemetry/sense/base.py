@@ -31,6 +31,8 @@ class DeviceReading:
         mig_profile: e.g. 1g.10gb for a MIG slice, "" else.
         parent_uid: the physical device of a MIG slice, "" else.
         link_group: NVLink or HCCS island on the node, -1 = not known.
+        numa_node: NUMA node that its memory traffic goes through, -1 = not known.
+        throttled: its hardware slows it down for heat now.
     """
 
     uid: str
@@ -48,6 +50,8 @@ class DeviceReading:
     mig_profile: str = ""
     parent_uid: str = ""
     link_group: int = -1
+    numa_node: int = -1
+    throttled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

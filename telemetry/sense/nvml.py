@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MIB: Final = 1024 * 1024
 TIMEOUT_S: Final = 3.0
 REOPEN_CALLS: Final = 60
+NODE_WORDS: Final = 16  # of 64 bits each: 1024 NUMA nodes, the most that Linux is built for
 NO_DRIVER: Final = "no NVIDIA driver"
 
 Devices = tuple[DeviceReading, ...]
@@ -172,7 +173,26 @@ def _measured(nvml: "ModuleType", handle: Any, known: DeviceReading) -> DeviceRe
         power_w=None if milliwatts is None else milliwatts / 1000,
         temperature_c=None if celsius is None else float(celsius),
         process_ids=_processes(nvml, handle),
+        numa_node=_numa_node(nvml, handle, known.numa_node),
+        throttled=known.throttled or _throttled(nvml, handle),
     )
+
+
+def _numa_node(nvml: "ModuleType", handle: Any, otherwise: int) -> int:
+    """Return the NUMA node nearest to a device; `otherwise` where that is none or several."""
+    scope = nvml.NVML_AFFINITY_SCOPE_NODE
+    words = _ask(nvml, nvml.nvmlDeviceGetMemoryAffinity, handle, NODE_WORDS, scope)
+    near = sum(int(word) << (64 * place) for place, word in enumerate(words or ()))
+    return near.bit_length() - 1 if near.bit_count() == 1 else otherwise
+
+
+def _throttled(nvml: "ModuleType", handle: Any) -> bool:
+    """Return whether the hardware slows the clocks down for heat, by a half or more.
+
+    What software does before that, to stay below a temperature, is how devices are meant to run.
+    """
+    reasons = _ask(nvml, nvml.nvmlDeviceGetCurrentClocksThrottleReasons, handle)
+    return bool((reasons or 0) & nvml.nvmlClocksThrottleReasonHwThermalSlowdown)
 
 
 def _memory_health(nvml: "ModuleType", handle: Any) -> tuple[str, str]:
@@ -224,6 +244,8 @@ def _slices(nvml: "ModuleType", handle: Any, parent: DeviceReading) -> list[Devi
             mig_profile=_profile(nvml, mig),
             parent_uid=parent.uid,
             link_group=parent.link_group,
+            numa_node=parent.numa_node,
+            throttled=parent.throttled,
         )
         found.append(_measured(nvml, mig, known))
     return found
@@ -279,6 +301,7 @@ def _unknown(devices: Sequence[DeviceReading], note: str) -> Devices:
             power_w=None,
             temperature_c=None,
             process_ids=(),
+            throttled=False,
         )
         for device in devices
     )

@@ -50,14 +50,15 @@ UPDATE telemetry_device AS device SET seen_at = r.seen_at, index = r.index, vend
     memory_mib = CASE WHEN r.memory_mib = 0 THEN 0
         ELSE GREATEST(r.memory_mib, device.allocated_memory_mib) END,
     compute_units = r.compute_units, power_limit_w = r.power_limit_w, health = r.health,
-    health_note = r.health_note, link_group = r.link_group, mig_profile = r.mig_profile,
-    parent_uid = r.parent_uid, utilised_frac = r.utilised_frac,
-    memory_used_mib = r.memory_used_mib, power_w = r.power_w, temperature_c = r.temperature_c
+    health_note = r.health_note, link_group = r.link_group, numa_node = r.numa_node,
+    throttled = r.throttled, mig_profile = r.mig_profile, parent_uid = r.parent_uid,
+    utilised_frac = r.utilised_frac, memory_used_mib = r.memory_used_mib,
+    power_w = r.power_w, temperature_c = r.temperature_c
 FROM json_to_recordset(%s) AS r(
     id bigint, seen_at timestamptz, index int, vendor text, model text, flavor text,
     memory_mib bigint, compute_units float8, power_limit_w float8, health text, health_note text,
-    link_group int, mig_profile text, parent_uid text, utilised_frac float8,
-    memory_used_mib bigint, power_w float8, temperature_c float8
+    link_group int, numa_node int, throttled boolean, mig_profile text, parent_uid text,
+    utilised_frac float8, memory_used_mib bigint, power_w float8, temperature_c float8
 )
 WHERE device.id = r.id AND device.id IN (SELECT id FROM free)
 """
@@ -87,12 +88,15 @@ _DEVICE_DECIDES: Final = (
     "compute_units",
     "health",
     "link_group",
+    "numa_node",
+    "throttled",
     "parent_uid",
 )
 """Columns on which decisions depend; the others are news for the eye only."""
 _DEVICE_LOST: Final = {
     "health": DeviceHealth.LOST,
     "health_note": VANISHED,
+    "throttled": False,
     "utilised_frac": None,
     "memory_used_mib": None,
     "power_w": None,

@@ -50,6 +50,8 @@ class DeviceFacts:
     health: str
     health_note: str
     link_group: int
+    numa_node: int
+    throttled: bool
     mig_profile: str
     parent_uid: str
     utilised_frac: float | None
@@ -133,6 +135,8 @@ def _device(reading: DeviceReading) -> DeviceFacts:
         health=reading.health if reading.health in HEALTHS else DeviceHealth.UNKNOWN,
         health_note=_text(reading.health_note, TEXT_LIMIT),
         link_group=_whole(reading.link_group, INDEX_MOST, absent=-1),
+        numa_node=_whole(reading.numa_node, INDEX_MOST, absent=-1),
+        throttled=reading.throttled is True,
         mig_profile=mig_profile,
         parent_uid=_text(reading.parent_uid, UID_LIMIT),
         utilised_frac=_frac(reading.utilised_frac),

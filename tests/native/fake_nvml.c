@@ -84,7 +84,19 @@ int nvmlDeviceGetComputeRunningProcesses_v2(device d, unsigned *count, char *out
     memcpy(out, &pid, sizeof pid);
     return lost(d);
 }
+int nvmlDeviceGetCurrentClocksThrottleReasons(device d, u64 *reasons) {
+    *reasons = d->index == ask("hot", -1) ? 0x40 : d->index == ask("warm", -1) ? 0x20 : 0;
+    return d->mig < 0 ? lost(d) : UNSUPPORTED;
+}
 #ifndef OLD_DRIVER
+int nvmlDeviceGetMemoryAffinity(device d, unsigned words, u64 *nodes, unsigned scope) {
+    long node = ask("numa", -1); /* that of device 0; the others follow; -2: all are as near */
+    if (node == -1 || d->mig >= 0) return UNSUPPORTED;
+    memset(nodes, 0, words * sizeof *nodes);
+    if (node == -2) nodes[0] = 3;
+    else nodes[(node + d->index) / 64] = 1ull << (node + d->index) % 64;
+    return scope ? INVALID : lost(d);
+}
 int nvmlDeviceGetComputeRunningProcesses_v3(device d, unsigned *count, char *out) {
     return nvmlDeviceGetComputeRunningProcesses_v2(d, count, out);
 }

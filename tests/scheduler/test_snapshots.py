@@ -215,3 +215,19 @@ def test_throughputs_that_an_admin_gave_are_known() -> None:
     Throughput.objects.create(job_class="lm", flavor="a100", throughput=1.0)
     Throughput.objects.create(job_class="lm", flavor="v100", throughput=0.4)
     assert take(world).snapshot.throughputs == {("lm", "a100"): 1.0, ("lm", "v100"): 0.4}
+
+
+def test_a_device_that_is_hot_takes_nothing_until_it_has_cooled() -> None:
+    world = World()
+    Device.objects.filter(node__cluster=world.cluster).update(throttled=True, numa_node=1)
+    job = world.submit(devices=1)
+    fleet = take(world).snapshot.fleet
+    assert fleet.device_throttled.tolist() == [True] * len(fleet.device_uids)
+    assert fleet.device_numa.tolist() == [1] * len(fleet.device_uids)
+    world.cycle()
+    job.refresh_from_db()
+    assert job.state == "queued"
+    Device.objects.filter(node__cluster=world.cluster).update(throttled=False)
+    world.cycle()
+    job.refresh_from_db()
+    assert job.state != "queued"

@@ -27,6 +27,8 @@ class DeviceSerializer(serializers.Serializer[Device]):
     power_limit_w = serializers.FloatField(allow_null=True)
     health = serializers.ChoiceField(choices=DeviceHealth.choices)
     health_note = serializers.CharField()
+    throttled = serializers.BooleanField(help_text="Its hardware slows it down for heat.")
+    numa_node = serializers.IntegerField(help_text="-1 = unknown.")
     mig_profile = serializers.CharField()
     allocated_milli = serializers.IntegerField(help_text="Held, of 1000.")
     allocated_memory_mib = serializers.IntegerField()

@@ -31,6 +31,8 @@ def test_a_device_is_read_in_full(driver: Driver) -> None:
             "mig_profile": "",
             "parent_uid": "",
             "link_group": -1,
+            "numa_node": -1,
+            "throttled": False,
         }
     ]
 
@@ -59,6 +61,42 @@ def test_a_function_that_an_old_driver_lacks_leaves_its_field_unknown(old_driver
     assert device["process_ids"] == [4000]
     assert device["health"] == "healthy"
     assert device["link_group"] == -1
+    assert device["numa_node"] == -1
+
+
+def test_the_numa_node_is_told_and_slices_share_that_of_their_device(driver: Driver) -> None:
+    (answer,) = driver.run("machine(count=2, mig=1, numa=63); look(NvmlReader('n'))")
+    told = {device["uid"]: device["numa_node"] for device in answer["devices"]}
+    assert told == {"GPU-0": 63, "GPU-1": 64, "MIG-1-0": 64, "MIG-1-1": 64}  # 64: the next word
+
+
+def test_a_device_as_near_to_two_numa_nodes_is_known_to_be_on_neither(driver: Driver) -> None:
+    (answer,) = driver.run("machine(count=1, numa=-2); look(NvmlReader('n'))")
+    assert answer["devices"][0]["numa_node"] == -1
+
+
+def test_what_the_hardware_slows_down_for_heat_is_throttled_with_its_slices(
+    driver: Driver,
+) -> None:
+    hot, cool = driver.run(
+        "r = NvmlReader('n'); machine(count=3, hot=1, warm=2, mig=1); look(r)\n"
+        "machine(count=3, mig=1); look(r)"
+    )
+    told = {device["uid"]: device["throttled"] for device in hot["devices"]}
+    # 2 is warm only: software lowers its clocks a little, which is no reason to spare it
+    assert told == {"GPU-0": False, "GPU-1": True, "MIG-1-0": True, "MIG-1-1": True, "GPU-2": False}
+    assert not any(device["throttled"] for device in cool["devices"])
+
+
+def test_of_a_lost_device_it_is_not_said_that_it_is_hot(driver: Driver) -> None:
+    _, after = driver.run(
+        "r = NvmlReader('n'); machine(count=2, hot=1); look(r)\n"
+        "machine(count=2, hot=1, lost=1); look(r)"
+    )
+    assert [(d["health"], d["throttled"]) for d in after["devices"]] == [
+        ("healthy", False),
+        ("lost", False),
+    ]
 
 
 def test_a_lost_device_is_lost_and_the_others_are_read(driver: Driver) -> None:

@@ -83,6 +83,8 @@ def test_a_look_that_shows_only_load_calls_for_no_decision(cluster: Cluster) -> 
         machine("n1", gpu(memory_mib=40_960)),
         machine("n1", gpu(model="NVIDIA L40S")),
         machine("n1", gpu(link_group=0)),
+        machine("n1", gpu(numa_node=1)),
+        machine("n1", gpu(throttled=True)),
         machine("n1", gpu(), gpu("GPU-1")),
         machine("n1"),
         machine("n1", gpu(), taints=("x",)),
@@ -94,6 +96,21 @@ def test_a_change_of_what_can_be_had_calls_for_a_decision(
 ) -> None:
     take(cluster, machine("n1", gpu()))
     assert take(cluster, reading, now=LATER).changed
+
+
+def test_numa_node_and_heat_are_kept_until_the_device_has_cooled(cluster: Cluster) -> None:
+    take(cluster, machine("n1", gpu(numa_node=1, throttled=True)))
+    kept = Device.objects.get()
+    assert (kept.numa_node, kept.throttled) == (1, True)
+    take(cluster, machine("n1", gpu(numa_node=1)), now=LATER)
+    kept.refresh_from_db()
+    assert (kept.numa_node, kept.throttled) == (1, False)
+
+
+def test_a_device_that_is_gone_is_not_hot(cluster: Cluster) -> None:
+    take(cluster, machine("n1", gpu(throttled=True)))
+    take(cluster, machine("n1"), now=LATER)
+    assert not Device.objects.get().throttled
 
 
 def test_the_same_names_in_two_clusters_are_different_nodes(cluster: Cluster) -> None:
