@@ -173,6 +173,7 @@ def job(
     within: str = "",
     near: str = "",
     placement: str = "",
+    interference: str = "",
 ) -> JobSpec:
     """`within` is a level that is required, `near` one that is preferred."""
     return JobSpec(
@@ -193,6 +194,7 @@ def job(
         min_throughput=min_throughput,
         topology=TopologyWish(Level(within or near), bool(within)) if within or near else None,
         placement_wish=placement,
+        interference=interference,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.core.interference import Pairs
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.throughputs import Throughputs
 from scheduler.core.topology import TopologyWish
@@ -129,6 +130,7 @@ class JobSpec:
         placement_wish: pack, spread or one_per_node (a replica never shares a node with another of
             its job); "" = as the policy says.
         job_class: key of `Snapshot.throughputs`; "" = its kind.
+        interference: key of `Snapshot.pairs`, for a fraction; "" = shares with anybody.
     """
 
     uid: str
@@ -151,6 +153,7 @@ class JobSpec:
     topology: TopologyWish | None = None
     placement_wish: str = ""
     job_class: str = ""
+    interference: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +315,8 @@ class Snapshot:
         expectations: of the last jobs that waited, any order; () = plans are taken at their word.
         demand_mix: what has arrived lately, in a stable order, each kind once; for the placements
             that keep room for what is likely to come.
+        pairs: how fast classes of fractions run that share a device; a pair of which either runs
+            at less than one half never does.
     """
 
     cluster: str
@@ -326,3 +331,4 @@ class Snapshot:
     throughputs: Throughputs = field(default_factory=dict)
     expectations: tuple[Expectation, ...] = ()
     demand_mix: tuple[DemandKind, ...] = ()
+    pairs: Pairs = field(default_factory=dict)

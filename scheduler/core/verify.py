@@ -12,6 +12,9 @@ from scheduler.core.resources import CPU_FLAVOR, ONE_PER_NODE, WHOLE_MILLI, is_f
 from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.core.topology import Level, domain_of
 
+HALF = 0.5
+"""What a job has of a device on which it takes turns."""
+
 
 def verify(snapshot: Snapshot, plan: Plan, *, power_cap_w: float | None = None) -> None:
     """Check a plan against the snapshot it was made on, and the policy's power cap.
@@ -35,6 +38,7 @@ def verify(snapshot: Snapshot, plan: Plan, *, power_cap_w: float | None = None) 
         _check_start(snapshot.fleet, jobs[start.uid], start)
         _check_reserved(snapshot, plan.now_s, jobs[start.uid], start)
     _check_capacity(snapshot.fleet, jobs, plan)
+    _check_sharing(snapshot, jobs, plan)
     _check_quota(snapshot, jobs, plan)
     if power_cap_w is not None:
         _check_power(snapshot.fleet, plan, power_cap_w)
@@ -131,6 +135,25 @@ def _check_capacity(fleet: Fleet, jobs: dict[str, JobSpec], plan: Plan) -> None:
     for what, taken, free in checks:
         for index, amount in taken.items():
             _require(amount <= free[index], f"{what} {index}: {amount} taken, {free[index]} free")
+
+
+def _check_sharing(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> None:
+    """Nothing starts on a device beside a class with which either runs below one half."""
+    slow = {pair for pair, rates in snapshot.pairs.items() if rates[0] < HALF or rates[1] < HALF}
+    if not slow:
+        return
+    on_device: dict[int, list[str]] = {}
+    held = [(job.spec, job.replicas) for job in snapshot.running]
+    for number, (job, replicas) in enumerate(
+        [*held, *((jobs[start.uid], start.replicas) for start in plan.starts)]
+    ):
+        for device in (d for r in replicas if r.gpu_milli < WHOLE_MILLI for d in r.devices):
+            others = on_device.setdefault(device, [])
+            for other in others if number >= len(held) else ():
+                pair = (job.interference, other)
+                good = pair not in slow and pair[::-1] not in slow
+                _require(good, f"job {job.uid!r} shares device {device} with class {other!r}")
+            others.append(job.interference)
 
 
 def _check_quota(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Free, Layout
+from scheduler.decide.foes import ANYBODY, Foes
 from scheduler.decide.power import held_uw
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 
@@ -33,12 +34,13 @@ EXACT_ROWS = 16
 
 
 class Hold(NamedTuple):
-    """What one job takes: its tenant's charges and the places of its replicas."""
+    """What one job takes: its tenant's charges, the places of its replicas, its class of foes."""
 
     tenant: str
     charges: tuple[Charge, ...]
     shape: ReplicaShape
     replicas: tuple[ReplicaPlacement, ...]
+    interference: int = ANYBODY
 
 
 class Cells(NamedTuple):
@@ -46,7 +48,7 @@ class Cells(NamedTuple):
 
     Attributes:
         replica: (4, replicas) index of its hold, node, milli-cores, MiB.
-        device: (5, devices) index of its hold, node, column, thousandths, MiB.
+        device: (6, devices) index of its hold, node, column, thousandths, MiB, class (`foes`).
         charge: (4, charges) index of its hold, flavor and tenant of the tree, milli-units.
     """
 
@@ -70,7 +72,7 @@ def cells_of(layout: Layout, tree: QuotaTree, holds: Sequence[Hold]) -> Cells:
         for place in hold.replicas
     ]
     device = [
-        (i, place.node, column[device], place.gpu_milli, place.gpu_memory_mib)
+        (i, place.node, column[device], place.gpu_milli, place.gpu_memory_mib, hold.interference)
         for i, hold in enumerate(holds)
         for place in hold.replicas
         for device in place.devices
@@ -82,7 +84,7 @@ def cells_of(layout: Layout, tree: QuotaTree, holds: Sequence[Hold]) -> Cells:
         for flavor, amount in hold.charges
         if flavor in tree.flavors
     ]
-    return Cells(_table(replica, 4), _table(device, 5), _table(charge, 4))
+    return Cells(_table(replica, 4), _table(device, 6), _table(charge, 4))
 
 
 def _table(rows: Sequence[tuple[int, ...]], columns: int) -> IntArray:
@@ -130,7 +132,7 @@ class Profile:
         self.times = [now_s, *ends]
         self.rows = list(range(len(self.times)))
         released = 1 + np.searchsorted(np.array(ends), np.array(ends_s))
-        self._tables = _freed(free, running, released, len(self.rows))
+        self._tables = _freed(free, running, released, len(self.rows), layout.foes)
         self.ledger = QuotaLedger(tree, HARD_ROWS)
         self.ledger.load(_held(tree, running, released, len(self.rows)))
         self._board = board
@@ -241,9 +243,11 @@ class Profile:
                     board = self._board[at[1], at[2]].sum()
                     self._power[rows] += sign * place.gpu_milli * board
                 tables.device_memory[at] -= sign * place.gpu_memory_mib
+                if hold.interference != ANYBODY:
+                    tables.foes[at] -= sign * self.layout.foes.against[hold.interference]
 
 
-def _freed(free: Free, running: Cells, released: IntArray, rows: int) -> Free:
+def _freed(free: Free, running: Cells, released: IntArray, rows: int, foes: Foes) -> Free:
     """Return (HARD_ROWS, ...) what is free once the holds released up to each row have ended.
 
     Only the first `rows` are filled; the others cost nothing until they are written.
@@ -252,13 +256,33 @@ def _freed(free: Free, running: Cells, released: IntArray, rows: int) -> Free:
     hold, node, cpu, memory = running.replica
     _add(tables.cpu, (released[hold], node), cpu)
     _add(tables.memory, (released[hold], node), memory)
-    hold, node, column, milli, device_memory = running.device
+    hold, node, column, milli, device_memory, _ = running.device
     _add(tables.milli, (released[hold], node, column), milli)
     _add(tables.device_memory, (released[hold], node, column), device_memory)
+    release_foes(tables.foes, running, foes, released[hold])
     for table, now in zip(tables, free, strict=True):
         table[0] = now
         np.cumsum(table[:rows], axis=0, out=table[:rows])
     return tables
+
+
+def release_foes(
+    table: IntArray, cells: Cells, foes: Foes, row: IntArray | None = None, sign: int = 1
+) -> None:
+    """Add to a table of `Free.foes` what is gone with some cells, in place; take it with -1.
+
+    Args:
+        table: (nodes, width, classes), or (rows, ...) of them.
+        cells: of the holds.
+        foes: the classes.
+        row: (devices,) where to add; None = the table has no rows.
+        sign: 1 or -1.
+    """
+    _, node, column, _, _, number = cells.device
+    some = number != ANYBODY
+    at = (node[some], column[some]) if row is None else (row[some], node[some], column[some])
+    if some.any():
+        np.add.at(table, at, sign * foes.against[number[some]])
 
 
 def _held(tree: QuotaTree, running: Cells, released: IntArray, rows: int) -> IntArray:

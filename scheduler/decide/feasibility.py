@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import BoolArray, Fleet, IntArray
 from scheduler.core.topology import Level, domain_of
+from scheduler.decide.foes import ANYBODY, NO_FOES, Foes
 
 MOST_MEMORY_MIB = 1 << 40
 """Stands for device memory where there is no device; far above any."""
@@ -31,12 +32,14 @@ class Free(NamedTuple):
         memory: (nodes,) MiB.
         milli: (nodes, width) thousandths of each device.
         device_memory: (nodes, width) MiB of each device.
+        foes: (nodes, width, classes) minus the holds on it that each class can't bear (`foes`).
     """
 
     cpu: IntArray
     memory: IntArray
     milli: IntArray
     device_memory: IntArray
+    foes: IntArray
 
 
 class Layout:
@@ -52,9 +55,11 @@ class Layout:
         link_group: (nodes, width) link island, -1 = none known.
         numa: (nodes, width) NUMA node, -1 = not known.
         nic: (nodes, width) nearest network card, -1 = not known.
+        foes: the classes that never share a device with some other.
     """
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Fleet, foes: Foes = NO_FOES) -> None:
+        self.foes = foes
         nodes, devices = len(fleet.node_names), len(fleet.device_uids)
         column = _column_on_node(fleet.device_node, nodes)
         self.column = column
@@ -79,6 +84,7 @@ class Layout:
             np.maximum(fleet.node_memory_mib, 0).astype(np.int64),
             np.where(present, WHOLE_MILLI, 0).astype(np.int64),
             self._grid(fleet, fleet.device_memory_mib, fill=0),
+            self._nobody(),
         )
         self.taints = tuple(sorted(set(fleet.node_taints), key=sorted))
         ids = {taints: i for i, taints in enumerate(self.taints)}
@@ -88,6 +94,9 @@ class Layout:
         grid = np.full((self.nodes, self.width), fill, dtype=np.int64)
         grid[fleet.device_node, self.column] = values
         return grid
+
+    def _nobody(self) -> IntArray:
+        return np.zeros((self.nodes, self.width, self.foes.count), dtype=np.int64)
 
     def _known(self, fleet: Fleet, values: IntArray) -> IntArray:
         if not len(values):
@@ -141,12 +150,13 @@ class Layout:
         return np.where(groups >= 0, below.sum(axis=-1), -1)
 
     def free_now(self, fleet: Fleet) -> Free:
-        """Return what the fleet has free, as arrays of this grid (copies)."""
+        """Return what the fleet has free, as arrays of this grid (copies); nobody has foes yet."""
         return Free(
             np.array(fleet.node_cpu_free_milli, dtype=np.int64),
             np.array(fleet.node_memory_free_mib, dtype=np.int64),
             self._grid(fleet, fleet.device_free_milli, fill=0),
             self._grid(fleet, fleet.device_free_memory_mib, fill=0),
+            self._nobody(),
         )
 
     def tolerated(self, tolerations: frozenset[str]) -> BoolArray:
@@ -181,6 +191,7 @@ class Demand:
         within: all replicas on a node share one island of this level; None = any devices do.
         one_per_node: no node takes more than one replica.
         placement: score that chooses among nodes; "" = the policy's.
+        interference: number of its class among those with foes, `ANYBODY` for none.
     """
 
     shape: ReplicaShape
@@ -190,12 +201,13 @@ class Demand:
     within: Level | None = None
     one_per_node: bool = False
     placement: str = ""
+    interference: int = ANYBODY
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Work out the hash once: every look into a cache asks for it."""
         where = (self.flavor, self.tolerations, self.whatever_health)
-        how = (self.within, self.one_per_node, self.placement)
+        how = (self.within, self.one_per_node, self.placement, self.interference)
         object.__setattr__(self, "_hash", hash((self.shape, where, how)))
 
     def __hash__(self) -> int:
@@ -214,12 +226,15 @@ class Filter:
         memory_each: (nodes, width) device memory that a replica takes of each device, MiB.
         least_memory_mib: the least of that over the devices that may be used.
         islands: (nodes, width) of which all replicas on a node share one; None = any devices do.
+        against: (classes,) 1 for each that it can't bear on its device; None = it bears all.
     """
 
     def __init__(self, layout: Layout, demand: Demand) -> None:
         shape = demand.shape
         self.islands = None if demand.within is None else layout.islands(demand.within)
         self._one_per_node = demand.one_per_node
+        self._class, against = demand.interference, layout.foes.against
+        self.against = None if self._class == ANYBODY else against[self._class]
         self.shape, self.flavor = shape, demand.flavor
         self.node_ok = layout.tolerated(demand.tolerations)
         self.device_ok = layout.flavor == demand.flavor
@@ -255,7 +270,14 @@ class Filter:
         least = self.shape.gpu_milli if self.shape.is_fraction else WHOLE_MILLI
         room = (free.milli >= least) & (free.device_memory >= self.memory_each[nodes])
         takes: BoolArray = room & self.device_ok[nodes] & self.node_ok[nodes][:, None]
-        return takes
+        return takes & self.bears(free)
+
+    def bears(self, free: Free) -> BoolArray:
+        """Return (nodes, width) on which devices nobody is that it can't share with."""
+        if self.against is None:
+            return np.ones(free.milli.shape, dtype=np.bool_)
+        bears: BoolArray = free.foes[..., self._class] >= 0
+        return bears
 
     def _by_devices(self, free: Free, nodes: IntArray | slice) -> IntArray:
         if self.islands is None:
@@ -267,8 +289,10 @@ class Filter:
         """Return (nodes, width) how many replicas' parts each device takes."""
         if not self.shape.is_fraction:
             return self.takes(free, nodes).astype(np.int64)
-        ok, each = self.device_ok[nodes], self.memory_each[nodes]
+        ok, each = self.device_ok[nodes] & self.bears(free), self.memory_each[nodes]
         times = np.minimum(free.milli // self.shape.gpu_milli, _divide(free.device_memory, each))
+        if self.against is not None and self.against[self._class]:
+            times = np.minimum(times, 1)  # it can't bear its like
         shares: IntArray = np.where(ok, np.maximum(times, 0), 0)
         return shares
 

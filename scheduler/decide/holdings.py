@@ -54,7 +54,8 @@ class Holdings:
         """Return what a running job holds, or what some of its replicas hold."""
         held = job.replicas if replicas is None else tuple(replicas)
         charges = self.charges(job.spec, self.flavor_held(job), len(held))
-        return Hold(job.spec.tenant, charges, job.spec.shape, held)
+        foes = self._layout.foes.of(job.spec)
+        return Hold(job.spec.tenant, charges, job.spec.shape, held, foes)
 
     def flavor_held(self, job: RunningJob) -> int:
         """Return the flavor index of a running job's devices, `ANY` for none."""

@@ -12,6 +12,7 @@ from scheduler.core.topology import WITHIN_NODE
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import remember
 from scheduler.decide.feasibility import ANY, Demand, flavor_index
+from scheduler.decide.foes import NO_FOES, Foes
 
 MOST_JOBS_KNOWN = 1 << 16
 """The kinds of so many jobs are remembered."""
@@ -39,7 +40,10 @@ class Kinds:
         normalised: (flavors,) compute units against the fastest of the fleet; 0 where unknown.
     """
 
-    def __init__(self, fleet: Fleet, calendar: Calendar, throughputs: Throughputs) -> None:
+    def __init__(
+        self, fleet: Fleet, calendar: Calendar, throughputs: Throughputs, foes: Foes = NO_FOES
+    ) -> None:
+        self._foes = foes
         self._throughputs = throughputs
         self._measured = {job_class for job_class, _ in throughputs}
         self._fleet, self._calendar = fleet, calendar
@@ -55,7 +59,12 @@ class Kinds:
         known = self._of.get(id(job))
         if known is None or known[0] is not job:
             allowed, mine = self._allowed_of(job), self._calendar.open_to(job)
-            wishes = (job.topology, job.placement_wish, self.measured_class(job))
+            wishes = (
+                job.topology,
+                job.placement_wish,
+                self.measured_class(job),
+                self._foes.of(job),
+            )
             same = (job.shape, allowed, job.tolerations, job.replicas_min, mine, wishes)
             known = (job, self._kinds.setdefault(same, Kind(allowed, mine, {})))
             remember(self._of, id(job), known, MOST_JOBS_KNOWN)
@@ -110,12 +119,12 @@ class Kinds:
         demands = self.of(job).demands
         found = demands.get((flavor, whatever_health))
         if found is None:
-            new = _demand(job, flavor, whatever_health=whatever_health)
+            new = _demand(job, flavor, self._foes.of(job), whatever_health=whatever_health)
             found = demands[flavor, whatever_health] = self._demands.setdefault(new, new)
         return found
 
 
-def _demand(job: JobSpec, flavor: int, *, whatever_health: bool) -> Demand:
+def _demand(job: JobSpec, flavor: int, interference: int, *, whatever_health: bool) -> Demand:
     wish, placement = job.topology, job.placement_wish
     alone = placement == ONE_PER_NODE
     return Demand(
@@ -126,6 +135,7 @@ def _demand(job: JobSpec, flavor: int, *, whatever_health: bool) -> Demand:
         within=wish.level if wish and wish.required and wish.level in WITHIN_NODE else None,
         one_per_node=alone,
         placement="" if alone else placement,
+        interference=interference,
     )
 
 

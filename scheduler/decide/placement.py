@@ -98,6 +98,8 @@ def _on_node(site: Site, node: int, count: int) -> Iterator[ReplicaPlacement]:
         free.cpu[0] -= shape.cpu_milli
         free.milli[0, columns] -= shape.gpu_milli
         free.device_memory[0, columns] -= held
+        if site.wanted.against is not None:
+            free.foes[0, columns] -= site.wanted.against
         devices = tuple(int(d) for d in sorted(site.layout.device_at[node, columns]))
         yield ReplicaPlacement(node, devices, shape.gpu_milli, held)
 
@@ -114,7 +116,7 @@ def _columns(site: Site, node: int, free: Free) -> list[int]:
     shape, each = site.wanted.shape, site.wanted.memory_each[node]
     least = shape.gpu_milli if shape.is_fraction else WHOLE_MILLI
     room = (free.milli[0] >= least) & (free.device_memory[0] >= each)
-    columns = np.flatnonzero(site.wanted.device_ok[node] & room)
+    columns = np.flatnonzero(site.wanted.device_ok[node] & room & site.wanted.bears(free)[0])
     if shape.is_fraction:
         return [site.scorer.device(site.wanted, node, free, columns)]
     groups = [grid[node, columns] for grid in site.layout.nearness]

@@ -42,6 +42,7 @@ class Pack:
         del snapshot
         self._cpu = max(int(layout.capacity.cpu.max(initial=1)), 1)
         self._gpu = max(layout.width * WHOLE_MILLI, 1)
+        self._memory = layout.capacity.device_memory
 
     def nodes(self, wanted: Filter, free: Free, nodes: IntArray) -> FloatArray:
         """Return how full each node is with the replica on it, in about 0..1."""
@@ -51,9 +52,15 @@ class Pack:
         return fullness(cpu_left, gpu_left, self._cpu, self._gpu)
 
     def device(self, wanted: Filter, node: int, free: Free, columns: IntArray) -> int:
-        """Return the device with the least free."""
-        del wanted, node
-        return int(columns[int(np.argmin(free.milli[0, columns]))])
+        """Return the device with the least free, thousandths and memory together."""
+        del wanted
+        return int(columns[int(np.argmin(self._left(node, free, columns)))])
+
+    def _left(self, node: int, free: Free, columns: IntArray) -> FloatArray:
+        """Return (columns,) what is free of each device in 0..2: its share, and of its memory."""
+        memory = free.device_memory[0, columns] / np.maximum(self._memory[node, columns], 1)
+        left: FloatArray = free.milli[0, columns] / WHOLE_MILLI + memory
+        return left
 
     def note(self, shape: ReplicaShape, replicas: tuple[ReplicaPlacement, ...]) -> None:
         """Need no note: what is free says it all."""
@@ -67,9 +74,9 @@ class Spread(Pack):
         return 1.0 - super().nodes(wanted, free, nodes)
 
     def device(self, wanted: Filter, node: int, free: Free, columns: IntArray) -> int:
-        """Return the device with the most free."""
-        del wanted, node
-        return int(columns[int(np.argmax(free.milli[0, columns]))])
+        """Return the device with the most free, thousandths and memory together."""
+        del wanted
+        return int(columns[int(np.argmax(self._left(node, free, columns)))])
 
 
 def _compiled(name: str, snapshot: Snapshot, layout: Layout) -> Scorer:

@@ -16,10 +16,11 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.core.topology import WITHIN_NODE, TopologyWish
-from scheduler.decide.backfill import Hold, Profile
+from scheduler.decide.backfill import Hold, Profile, release_foes
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import Counted, Counts, Pool, remember
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
+from scheduler.decide.foes import Foes
 from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
@@ -77,20 +78,21 @@ class Session:
 
     def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
         self.snapshot, self.policy, self.now_s = snapshot, policy, now_s
-        self.layout = Layout(snapshot.fleet)
+        self.layout = Layout(snapshot.fleet, Foes(snapshot.pairs))
         self.tree = QuotaTree(snapshot.tenants)
         self.flavor_of: Mapping[str, int] = flavor_index(snapshot.fleet)
         self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
         self._filters: dict[Demand, Filter] = {}
         self._rooms: dict[tuple[Demand, TopologyWish | None], int] = {}
         self.calendar = Calendar(snapshot.reservations, now_s=now_s)
-        self.kinds = Kinds(snapshot.fleet, self.calendar, snapshot.throughputs)
+        self.kinds = Kinds(snapshot.fleet, self.calendar, snapshot.throughputs, self.layout.foes)
         self._scorers: dict[str, Scorer] = {}
         self.scorer("")
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
         self.power = PowerCap(policy.power_cap_w, snapshot.fleet.flavors)
         self.notice_s = now_s + max(policy.preemption.grace_s, LEAST_NOTICE_S)
         self.free_at_start = self.layout.free_now(snapshot.fleet)
+        release_foes(self.free_at_start.foes, self.held.cells(), self.layout.foes, sign=-1)
         self.plan_from(self.free_at_start, by_limit(now_s))
 
     def scorer(self, wish: str) -> Scorer:
@@ -442,7 +444,7 @@ class Session:
         """Place a fit, hold it until the job's time limit, and return the placements and score."""
         replicas, score = place(fit.site, fit.replicas, self._placement(job))
         charges = self.charges(job, fit.flavor, fit.replicas)
-        hold = Hold(job.tenant, charges, job.shape, replicas)
+        hold = Hold(job.tenant, charges, job.shape, replicas, self.layout.foes.of(job))
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
         self._note_firm(job, hold, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
+from scheduler.core.interference import Pairs
 from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import (
@@ -63,10 +64,18 @@ def validate(snapshot: Snapshot) -> None:
         _require(good, f"usage_decayed of {tenant!r} is {usage}")
     for key, value in snapshot.throughputs.items():
         _require(0 < value <= 1, f"throughput of {key} is {value}")
+    _check_pairs(snapshot.pairs)
     _check_mix(snapshot.demand_mix)
     ratios = snapshot.runtime_ratios
     _require(all(0 <= ratio <= 1 for ratio in ratios), "runtime_ratios are not in 0..1")
     _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")
+
+
+def _check_pairs(pairs: Pairs) -> None:
+    for pair, rates in pairs.items():
+        _require(all(pair), f"a class of the pair {pair} has no name")
+        good = all(0 <= rate <= 1 for rate in rates)
+        _require(good, f"throughputs of the pair {pair} are {rates}")
 
 
 def _check_mix(mix: Sequence[DemandKind]) -> None:

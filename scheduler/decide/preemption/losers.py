@@ -38,6 +38,7 @@ class Losers:
         evictable: (jobs,) it was not evicted too often yet.
         lost: (jobs,) work that it loses, device-seconds or core-seconds.
         cells: what they hold.
+        against: (classes, classes) 1 where two never share a device (`Foes`).
     """
 
     jobs: tuple[RunningJob, ...]
@@ -52,6 +53,7 @@ class Losers:
     evictable: IntArray
     lost: FloatArray
     cells: Cells
+    against: IntArray
 
     def leave_alone(self, uid: str) -> None:
         """Let nothing more be taken from a job in this cycle."""
@@ -117,6 +119,7 @@ def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionP
         evictable=_ints([spec.preempted_count < policy.most_evictions for spec in specs]),
         lost=np.array([lost_work(job, session.now_s) for job in jobs], dtype=np.float64),
         cells=cells_of(session.layout, session.tree, [session.hold_of(job) for job in jobs]),
+        against=session.layout.foes.against,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from scheduler.core.snapshot import BoolArray, IntArray
 from scheduler.decide.feasibility import Filter, Free
+from scheduler.decide.foes import ANYBODY
 from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.scoring import FloatArray
 
@@ -89,10 +90,12 @@ def release(free: Free, losers: Losers, pieces: Pieces, chosen: BoolArray) -> No
     mine = (pieces.of_replica >= 0) & chosen[pieces.of_replica]
     np.add.at(free.cpu, node[mine], cpu[mine])
     np.add.at(free.memory, node[mine], memory[mine])
-    _, node, column, milli, device_memory = losers.cells.device
+    _, node, column, milli, device_memory, number = losers.cells.device
     mine = (pieces.of_device >= 0) & chosen[pieces.of_device]
     np.add.at(free.milli, (node[mine], column[mine]), milli[mine])
     np.add.at(free.device_memory, (node[mine], column[mine]), device_memory[mine])
+    mine &= number != ANYBODY
+    np.add.at(free.foes, (node[mine], column[mine]), losers.against[number[mine]])
 
 
 def offers(

@@ -10,7 +10,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement
+from scheduler.decide.backfill import Hold
 from scheduler.decide.feasibility import Free
+from scheduler.decide.foes import ANYBODY
 from scheduler.decide.holdings import by_limit
 from scheduler.decide.preemption.claim import NOBODY, Claim
 from scheduler.decide.preemption.losers import Losers
@@ -141,18 +143,21 @@ class Trial:
                 self._held_uw[rows] -= sign * amount * each_mw
         for place in hold.replicas:
             if place.node in self._place:
-                self._free(hold.shape.cpu_milli, hold.shape.memory_mib, place, rows, sign)
+                self._free(hold, place, rows, sign)
         touched = {self._place[p.node] for p in hold.replicas if p.node in self._place}
         self._count_again(np.array(sorted(touched), dtype=np.int64))
         self._claim.book(loser, len(replicas), sign)
 
-    def _free(self, cpu: int, memory: int, place: ReplicaPlacement, rows: slice, sign: int) -> None:
+    def _free(self, hold: Hold, place: ReplicaPlacement, rows: slice, sign: int) -> None:
         at = self._place[place.node]
-        self._block.cpu[rows, at] += sign * cpu
-        self._block.memory[rows, at] += sign * memory
+        self._block.cpu[rows, at] += sign * hold.shape.cpu_milli
+        self._block.memory[rows, at] += sign * hold.shape.memory_mib
         columns = self._session.layout.column[list(place.devices)]
         self._block.milli[rows, at, columns] += sign * place.gpu_milli
         self._block.device_memory[rows, at, columns] += sign * place.gpu_memory_mib
+        if hold.interference != ANYBODY:
+            against = self._session.layout.foes.against[hold.interference]
+            self._block.foes[rows, at, columns] += sign * against
 
     def _count_again(self, at: IntArray) -> None:
         for floor, table in zip(self._floor, self._block, strict=True):

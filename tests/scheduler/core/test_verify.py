@@ -138,3 +138,37 @@ def test_a_hard_wish_that_is_kept_passes(level: str) -> None:
     asked = job("a", devices=1, replicas=2, within=level)
     good = plan(start(place(0, 0), place(0, 1)))
     verify(world(near(), [asked], tenants=[tenant("t")]), good)
+
+
+def test_a_forbidden_pair_on_one_device_is_refused_in_either_order() -> None:
+    shares = [
+        replace(job(uid, devices=1, milli=300, gpu_memory_mib=1000), interference=name)
+        for uid, name in (("a", "lm"), ("b", "cv"))
+    ]
+    snapshot = world(FleetBuilder().node("n1", devices=2), shares)
+    beside = plan(*(start(place(0, 0, milli=300, memory=1000), uid=uid) for uid in "ab"))
+    apart = plan(
+        start(place(0, 0, milli=300, memory=1000)),
+        start(place(0, 1, milli=300, memory=1000), uid="b"),
+    )
+    verify(replace(snapshot, pairs={("cv", "lm"): (0.5, 0.5)}), beside)
+    for pairs in ({("cv", "lm"): (0.9, 0.4)}, {("lm", "cv"): (0.9, 0.4)}):
+        forbidden = replace(snapshot, pairs=pairs)
+        verify(forbidden, apart)
+        with pytest.raises(InvalidPlanError, match="shares device 0 with class"):
+            verify(forbidden, beside)
+
+
+def test_a_forbidden_pair_that_runs_already_is_left_alone_but_nobody_joins_it() -> None:
+    held = [
+        running(
+            replace(job(uid, devices=1, milli=300), interference=name), 0, [0], gpu_memory_mib=1000
+        )
+        for uid, name in (("r", "lm"), ("s", "cv"))
+    ]
+    asks = replace(job("a", devices=1, milli=300, gpu_memory_mib=1000), interference="cv")
+    snapshot = world(FleetBuilder().node("n1", devices=2), [asks], running=held)
+    forbidden = replace(snapshot, pairs={("lm", "cv"): (0.4, 0.4)})
+    verify(forbidden, plan(start(place(0, 1, milli=300, memory=1000))))
+    with pytest.raises(InvalidPlanError, match="shares device 0 with class 'lm'"):
+        verify(forbidden, plan(start(place(0, 0, milli=300, memory=1000))))
