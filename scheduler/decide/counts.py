@@ -211,7 +211,7 @@ def _part(free: Free, nodes: IntArray) -> Free:
 def _pooled(wanted: Filter, free: Free, nodes: IntArray) -> IntArray:
     """Return (7, nodes) `Amounts` of some nodes; `free` is the state of exactly those."""
     node_ok = wanted.node_ok[nodes]
-    usable = wanted.device_ok[nodes] & node_ok[:, None]
+    usable = wanted.bearable(wanted.device_ok[nodes] & node_ok[:, None], free)
     milli = np.where(usable, free.milli, 0)
     memory = np.where(usable, free.device_memory.clip(0), 0)
     rows = Amounts(

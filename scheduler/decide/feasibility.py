@@ -270,14 +270,14 @@ class Filter:
         least = self.shape.gpu_milli if self.shape.is_fraction else WHOLE_MILLI
         room = (free.milli >= least) & (free.device_memory >= self.memory_each[nodes])
         takes: BoolArray = room & self.device_ok[nodes] & self.node_ok[nodes][:, None]
-        return takes & self.bears(free)
+        return self.bearable(takes, free)
 
-    def bears(self, free: Free) -> BoolArray:
-        """Return (nodes, width) on which devices nobody is that it can't share with."""
+    def bearable(self, devices: BoolArray, free: Free) -> BoolArray:
+        """Return those of the (nodes, width) devices on which nobody is that it can't bear."""
         if self.against is None:
-            return np.ones(free.milli.shape, dtype=np.bool_)
-        bears: BoolArray = free.foes[..., self._class] >= 0
-        return bears
+            return devices
+        bearable: BoolArray = devices & (free.foes[..., self._class] >= 0)
+        return bearable
 
     def _by_devices(self, free: Free, nodes: IntArray | slice) -> IntArray:
         if self.islands is None:
@@ -289,7 +289,7 @@ class Filter:
         """Return (nodes, width) how many replicas' parts each device takes."""
         if not self.shape.is_fraction:
             return self.takes(free, nodes).astype(np.int64)
-        ok, each = self.device_ok[nodes] & self.bears(free), self.memory_each[nodes]
+        ok, each = self.bearable(self.device_ok[nodes], free), self.memory_each[nodes]
         times = np.minimum(free.milli // self.shape.gpu_milli, _divide(free.device_memory, each))
         if self.against is not None and self.against[self._class]:
             times = np.minimum(times, 1)  # it can't bear its like

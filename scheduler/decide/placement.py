@@ -116,7 +116,8 @@ def _columns(site: Site, node: int, free: Free) -> list[int]:
     shape, each = site.wanted.shape, site.wanted.memory_each[node]
     least = shape.gpu_milli if shape.is_fraction else WHOLE_MILLI
     room = (free.milli[0] >= least) & (free.device_memory[0] >= each)
-    columns = np.flatnonzero(site.wanted.device_ok[node] & room & site.wanted.bears(free)[0])
+    usable = room & site.wanted.device_ok[node]
+    columns = np.flatnonzero(site.wanted.bearable(usable[None], free)[0])
     if shape.is_fraction:
         return [site.scorer.device(site.wanted, node, free, columns)]
     groups = [grid[node, columns] for grid in site.layout.nearness]

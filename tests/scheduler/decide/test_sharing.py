@@ -64,7 +64,11 @@ def test_who_finds_only_foes_starts_when_they_have_ended() -> None:
     held = [running(share("r", "lm"), 0, [0], started_s=NOW_S - 200, gpu_memory_mib=10_000)]
     decided = plan([share("b", "cv")], 1, PAIRS, held=held)
     assert not decided.starts
-    assert decided.pending[0].expected_start_p90_s == NOW_S + 400  # 600 s less the 200 it ran
+    waits = decided.pending[0]
+    assert waits.expected_start_p90_s == NOW_S + 400  # 600 s less the 200 it ran
+    free = waits.evidence["free"]
+    assert isinstance(free, dict)
+    assert (waits.code, free["gpu_milli"]) == ("waiting_for_capacity", 0)  # 700, but not for it
 
 
 def test_nobody_starts_in_the_way_of_a_foe_that_is_planned() -> None:
