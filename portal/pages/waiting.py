@@ -14,7 +14,7 @@ from portal import reasons
 from portal.flavor_names import flavor_label
 from portal.pages.amounts import UNKNOWN, cpu_text, devices_text, duration_text, memory_text
 from portal.pages.forms.request import duration_as_typed, memory_as_typed
-from scheduler.choices import TopologyLevel
+from scheduler.choices import PlacementWish, TopologyLevel
 from scheduler.core.resources import CPU_FLAVOR
 from telemetry import units
 
@@ -188,6 +188,7 @@ _NAMES = {
     "unavailable_nodes.unknown": lambda: _("unreachable"),
     "expected_start_basis": lambda: _("start expected from"),
     "topology": lambda: _("all replicas in"),
+    "placement_wish": lambda: _("its place"),
     "replicas_anywhere": lambda: _("replicas that fit anywhere"),
     "throttled_devices": lambda: _("devices throttled for heat"),
 }
@@ -204,9 +205,9 @@ _UNSAID = frozenset({"hold", "named", "not_before_s", "may_borrow"})
 _VALUES: dict[Any, Callable[[], str]] = {
     "plan": lambda: _("the plan of the queue"),
     "rate": lambda: _("the pace of those ahead"),
-    **{level.value: partial(str, level.label) for level in TopologyLevel},
+    **{level.value: partial(str, level.label) for level in (*TopologyLevel, *PlacementWish)},
 }
-"""Values of `expected_start_basis` and `topology` -> words."""
+"""Values of `expected_start_basis`, `topology` and `placement_wish` -> words."""
 
 Amounts: TypeAlias = tuple[tuple[str, Callable[[float], str]], ...]
 
@@ -229,6 +230,8 @@ _CHANGES: dict[str, Callable[[Pending], dict[str, Any]]] = {
     "smaller_share": lambda p: {"gpu_milli": units.format_devices_milli(int(p["gpu_milli"]))},
     "less_gpu_memory": lambda p: {"gpu_memory_mib": memory_as_typed(int(p["gpu_memory_mib"]))},
     "less_memory": lambda p: {"memory_mib": memory_as_typed(int(p["memory_mib"]))},
+    "prefer_topology": lambda p: {"required_topology": "", "preferred_topology": p["topology"]},
+    "share_nodes": lambda _p: {"placement_wish": PlacementWish.SPREAD.value},
     "shorter_time_limit": lambda p: {"time_limit_s": duration_as_typed(float(p["time_limit_s"]))},
 }
 """Code of a remedy -> field of the form and what to type."""

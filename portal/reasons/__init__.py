@@ -339,6 +339,10 @@ def _reserved(evidence: Numbers) -> str:
 
 
 def _fragmented(evidence: Numbers) -> str:
+    if "placement_wish" in evidence:
+        return _(
+            "Enough is free, but not one node for each replica: %(near)s find a node of their own."
+        ) % {"near": evidence.get("replicas_that_fit", 0)}
     if "topology" in evidence:
         return _(
             "Enough is free, but not in %(level)s: that has room for %(near)s of its replicas, "
@@ -457,6 +461,11 @@ REMEDIES: dict[str, Sentence] = {
         _("Ask for %(amount)s of device memory")
         % {"amount": units.format_memory(int(p.get("gpu_memory_mib", 0)))}
     ),
+    "prefer_topology": lambda p: (
+        _("Prefer %(level)s instead of requiring it")
+        % {"level": TopologyLevel(p.get("topology", TopologyLevel.NODE)).label}
+    ),
+    "share_nodes": lambda _p: _("Spread the replicas, but let some share a node"),
     "preemptible": lambda _p: _("Choose a priority class whose jobs may be evicted"),
     "later": lambda p: (
         _("Leave it as it is: planned to start by %(time)s")

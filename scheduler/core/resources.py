@@ -11,7 +11,10 @@ CPU_FLAVOR = "cpu"
 ONE_PER_NODE = "one_per_node"
 """Placement wish: no two replicas of the job on one node (anti-affinity, hard)."""
 
-PLACEMENT_WISHES = ("", "pack", "spread", ONE_PER_NODE)
+SPREAD = "spread"
+"""Placement wish: as many nodes as there are to be had, as a score."""
+
+PLACEMENT_WISHES = ("", "pack", SPREAD, ONE_PER_NODE)
 """What a job may wish of its placement; "" = as the policy says."""
 
 

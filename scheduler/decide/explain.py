@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.core.reasons import WaitReason
+from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.admission import asked
 from scheduler.decide.feasibility import ANY
@@ -58,7 +59,7 @@ def _capacity(session: Session, job: JobSpec, flavors: list[int]) -> Blocked:
     evidence = free_evidence(session, job, flavors)
     if _fits_on_unavailable(session, job, flavors):
         found = Blocked(WaitReason.NODES_UNAVAILABLE, evidence | unavailable_evidence(session))
-    elif "topology" in evidence or _enough_in_sum(session, job, flavors):
+    elif "replicas_anywhere" in evidence or _enough_in_sum(session, job, flavors):
         found = Blocked(WaitReason.FRAGMENTED, evidence)
     else:
         found = Blocked(WaitReason.WAITING_FOR_CAPACITY, evidence)
@@ -127,18 +128,21 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
     replicas = max(session.room_now(job, flavor, 1) for flavor in flavors)
     evidence: dict[str, object] = {"asked": asked(job), "free": numbers}
     evidence["replicas_that_fit"] = replicas
-    return evidence | _topology_evidence(session, job, flavors)
+    return evidence | _wish_evidence(session, job, flavors)
 
 
-def _topology_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:
-    """Return the level that keeps a job from starting that would fit without it."""
-    if job.topology is None or not job.topology.required:
-        return {}
-    anywhere = replace(job, topology=None)
-    most = max(session.room_now(anywhere, flavor, 1) for flavor in flavors)
-    if most < job.replicas_min:
-        return {}
-    return {"topology": job.topology.level.value, "replicas_anywhere": most}
+def _wish_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:
+    """Return the wish that alone keeps a job from starting: of a topology, or of a node each."""
+    wishes: dict[str, tuple[object, JobSpec]] = {}
+    if job.topology and job.topology.required:
+        wishes["topology"] = (job.topology.level.value, replace(job, topology=None))
+    if job.placement_wish == ONE_PER_NODE:
+        wishes["placement_wish"] = (ONE_PER_NODE, replace(job, placement_wish=""))
+    for name, (wish, without) in wishes.items():
+        most = max(session.room_now(without, flavor, 1) for flavor in flavors)
+        if most >= job.replicas_min:
+            return {name: wish, "replicas_anywhere": most}
+    return {}
 
 
 def unavailable_evidence(session: Session) -> dict[str, object]:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from scheduler.core.reasons import Remedy, WaitReason
-from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.resources import ONE_PER_NODE, SPREAD, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, QuotaLine, Snapshot
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.explain import Blocked, unavailable_evidence
@@ -104,20 +104,26 @@ def apply(snapshot: Snapshot, job: JobSpec, remedy: Remedy) -> tuple[Snapshot, J
 
 
 def _changed(job: JobSpec, code: str, params: Mapping[str, Any]) -> JobSpec:
+    changes: dict[str, Any]
     match code:
         case "other_flavor":
-            return replace(job, flavors=(params["flavor"],))
+            changes = {"flavors": (params["flavor"],)}
         case "preemptible":
-            return replace(job, preemptible=True)
+            changes = {"preemptible": True}
+        case "prefer_topology":
+            changes = {"topology": job.topology and replace(job.topology, required=False)}
+        case "share_nodes":
+            changes = {"placement_wish": SPREAD}
         case "fewer_replicas":
-            least = params["replicas"]
-            return replace(job, replicas_min=least, replicas_max=least)
+            changes = dict.fromkeys(("replicas_min", "replicas_max"), params["replicas"])
         case "shorter_time_limit":
-            return replace(job, time_limit_s=params["time_limit_s"])
+            changes = {"time_limit_s": params["time_limit_s"]}
         case "ask_admin_for_toleration":
-            return replace(job, tolerations=job.tolerations | set(params["taints"]))
-    amounts = {name: value for name, value in params.items() if name in _asked(job)}
-    return replace(job, shape=replace(job.shape, **amounts))
+            changes = {"tolerations": job.tolerations | set(params["taints"])}
+        case _:
+            amounts = {name: value for name, value in params.items() if name in _asked(job)}
+            changes = {"shape": replace(job.shape, **amounts)}
+    return replace(job, **changes)
 
 
 def _with_all_nodes(snapshot: Snapshot) -> Snapshot:
@@ -189,10 +195,22 @@ def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[
         changed = replace(job, preemptible=True)
         if works(changed):
             yield Remedy("preemptible"), changed
+    for remedy in _softer(job):
+        changed = _changed(job, remedy.code, remedy.params)
+        if works(changed):
+            yield remedy, changed
     for amount in _amounts(job):
         most = _most_that_works(amount, works)
         if most:
             yield Remedy(amount.code, {amount.name: most}), amount.changed(most)
+
+
+def _softer(job: JobSpec) -> Iterator[Remedy]:
+    """Give what the job could wish instead of what it insists on."""
+    if job.topology and job.topology.required:
+        yield Remedy("prefer_topology", {"topology": job.topology.level.value})
+    if job.placement_wish == ONE_PER_NODE:
+        yield Remedy("share_nodes")
 
 
 def _amounts(job: JobSpec) -> Iterator[_Amount]:

@@ -1,6 +1,7 @@
 """How near the replicas of a job are: required, preferred, and on one node by link, NUMA, NIC."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,42 @@ def test_a_gang_waits_for_its_rack_and_says_that_it_does() -> None:
     assert answer.evidence["topology"] == "rack"
     assert (answer.evidence["replicas_that_fit"], answer.evidence["replicas_anywhere"]) == (3, 7)
     assert answer.expected_start_p50_s == NOW_S + 500
+
+
+def test_a_gang_that_insists_on_a_rack_is_told_that_preferring_it_starts_it_now() -> None:
+    """Room for 3 at most in one rack, for 7 in all; of never fits, r1 of 4 is the largest rack."""
+    held = [running(job(f"old{n}", devices=1, limit_s=500), n, (n,)) for n in (2, 7)]
+    for replicas in (4, 5):
+        asked = job("a", devices=1, replicas=replicas, within="rack")
+        (answer,) = plan_of(two_blocks(), [asked], held).pending
+        helps = {remedy.code: remedy.params for remedy in answer.remedies}
+        assert helps["prefer_topology"] == {"topology": "rack", "starts_now": True}
+        assert len(nodes_of(plan_of(two_blocks(), [prefers_it(asked)], held))) == replicas
+
+
+def prefers_it(asked: JobSpec) -> JobSpec:
+    return replace(asked, topology=TopologyWish(Level.RACK, required=False))
+
+
+def test_who_would_wait_anyhow_is_not_told_to_prefer_its_topology() -> None:
+    held = [running(job(f"old{n}", devices=1, limit_s=500), n, (n,)) for n in range(6)]
+    (answer,) = plan_of(
+        two_blocks(), [job("a", devices=1, replicas=4, within="rack")], held
+    ).pending
+    assert "prefer_topology" not in {remedy.code for remedy in answer.remedies}
+
+
+def test_a_replica_for_each_node_waits_for_nodes_and_is_told_that_sharing_them_starts_it() -> None:
+    fleet = FleetBuilder().node("n0", devices=2).node("n1", devices=2)
+    held = [running(job("old", devices=2, limit_s=500), 1, (2, 3))]
+    (answer,) = plan_of(
+        fleet, [job("a", devices=1, replicas=2, placement="one_per_node")], held
+    ).pending
+    assert answer.code == "fragmented"
+    assert answer.evidence["placement_wish"] == "one_per_node"
+    assert (answer.evidence["replicas_that_fit"], answer.evidence["replicas_anywhere"]) == (1, 2)
+    assert answer.remedies[0].code == "share_nodes"
+    assert answer.remedies[0].params == {"starts_now": True}
 
 
 def islands() -> FleetBuilder:
