@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from scheduler.core.errors import require
 from scheduler.core.plan import EvictionCause, Plan, Resize, Start
+from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
@@ -29,8 +30,10 @@ class _Loss(NamedTuple):
     cause: EvictionCause | None
 
 
-def check_disruptions(snapshot: Snapshot, plan: Plan) -> None:
+def check_disruptions(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy | None) -> None:
     """Check that nobody loses anything against the laws, and that resizes keep their bounds.
+
+    Without a policy anybody may ask, as soon and as often as it likes.
 
     Raises:
         InvalidPlanError: names the law that is broken, and the job.
@@ -46,6 +49,8 @@ def check_disruptions(snapshot: Snapshot, plan: Plan) -> None:
     losses = list(_losses(snapshot, plan, running))
     for loss in losses:
         _check_loss(snapshot, loss)
+        if policy:
+            _check_policy(policy, plan.now_s, loss)
     _check_guarantees(snapshot, plan, losses)
 
 
@@ -57,7 +62,10 @@ def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
         added = _without(resize.replicas, job.replicas)
         if added:
             count = len(added)
-            spec = replace(job.spec, hold="", replicas_min=count, replicas_max=count)
+            left_s = job.started_s + job.spec.time_limit_s - plan.now_s
+            spec = replace(
+                job.spec, replicas_min=count, replicas_max=count, time_limit_s=max(0.0, left_s)
+            )
             yield spec, Start(resize.uid, added, snapshot.fleet.flavor_held(job.replicas))
 
 
@@ -105,6 +113,23 @@ def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
     fence = next((slug for slug in _upwards(snapshot, taker.tenant) if slug in fences), None)
     inside = fence is None or fence in _upwards(snapshot, victim.tenant)
     require(inside, f"job {uid!r} is outside the fence of {fence!r}")
+
+
+def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
+    """Check that the taker has waited, the loser has run, and neither is evicted too often."""
+    uid, spec, taker = loss.job.spec.uid, loss.job.spec, loss.taker
+    asks_s = max(taker.submitted_s, taker.not_before_s, taker.promised_s) + policy.delay_s
+    require(asks_s <= now_s, f"job {taker.uid!r} has not waited for the delay yet")
+    ran_s = now_s - loss.job.started_s
+    require(ran_s >= policy.min_runtime_s, f"job {uid!r} has run for {ran_s} s only")
+    if loss.cause is EvictionCause.PREEMPTED:
+        require(policy.by_priority, f"job {uid!r} is evicted for priority, which is not allowed")
+    elif loss.cause is EvictionCause.RECLAIMED:
+        require(policy.by_reclaim, f"job {uid!r} is reclaimed, which is not allowed")
+    else:
+        require(policy.by_reclaim or policy.by_priority, f"job {uid!r} may not be shrunk")
+    often = loss.cause is not None and spec.preempted_count >= policy.most_evictions
+    require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 
 def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:

@@ -1,14 +1,22 @@
 """An independent check of a plan: it shares no code with the engine that made it."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from scheduler.core.disruptions import charge, check_disruptions, growth
+from scheduler.core.disruptions import Held, charge, check_disruptions, growth
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
-from scheduler.core.resources import CPU_FLAVOR, ONE_PER_NODE, WHOLE_MILLI, is_flavor
+from scheduler.core.policy import Policy
+from scheduler.core.resources import (
+    CPU_FLAVOR,
+    ONE_PER_NODE,
+    WHOLE_MILLI,
+    ReplicaShape,
+    is_flavor,
+)
 from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.core.topology import Level, domain_of
 
@@ -16,18 +24,32 @@ HALF = 0.5
 """What a job has of a device on which it takes turns."""
 
 
-def verify(snapshot: Snapshot, plan: Plan, *, power_cap_w: float | None = None) -> None:
-    """Check a plan against the snapshot it was made on, and the policy's power cap.
+def verify(
+    snapshot: Snapshot, plan: Plan, policy: Policy | None = None, *, now_s: float | None = None
+) -> None:
+    """Check a plan against the snapshot it was made on.
+
+    Args:
+        snapshot: the frozen world, valid.
+        plan: what is to be carried out.
+        policy: whose power cap and rules of preemption are to be kept; None = no such rules.
+        now_s: when it was made, epoch seconds; None = whenever the plan says.
 
     Raises:
         InvalidPlanError: names the invariant that is broken and the job, node or tenant.
     """
+    _require(plan.cluster == snapshot.cluster, f"the plan is of cluster {plan.cluster!r}")
+    _require(now_s is None or plan.now_s == now_s, f"the plan is of {plan.now_s}")
     jobs = {job.uid: job for job in snapshot.pending}
     answered = Counter([s.uid for s in plan.starts] + [p.uid for p in plan.pending])
     for uid in jobs.keys() | answered.keys():
         _require(uid in jobs, f"job {uid!r} is not pending")
         _require(answered[uid] == 1, f"job {uid!r} is answered {answered[uid]} times")
-    check_disruptions(snapshot, plan)
+    _check_places(snapshot.fleet, plan)
+    check_disruptions(snapshot, plan, policy.preemption if policy else None)
+    for start in plan.starts:
+        _check_may_start(snapshot, plan.now_s, jobs[start.uid], start)
+    _check_firm(snapshot, jobs, plan)
     for spec, more in growth(snapshot, plan):  # what is added must have room as a start must
         jobs[more.uid], plan = spec, replace(plan, starts=(*plan.starts, more))
     specs = {job.spec.uid: job.spec for job in snapshot.running}
@@ -40,8 +62,8 @@ def verify(snapshot: Snapshot, plan: Plan, *, power_cap_w: float | None = None) 
     _check_capacity(snapshot.fleet, jobs, plan)
     _check_sharing(snapshot, jobs, plan)
     _check_quota(snapshot, jobs, plan)
-    if power_cap_w is not None:
-        _check_power(snapshot.fleet, plan, power_cap_w)
+    if policy and policy.power_cap_w is not None:
+        _check_power(snapshot.fleet, plan, policy.power_cap_w)
 
 
 def _require(condition: bool | np.bool_, message: str) -> None:
@@ -49,10 +71,53 @@ def _require(condition: bool | np.bool_, message: str) -> None:
         raise InvalidPlanError(message)
 
 
+def _check_places(fleet: Fleet, plan: Plan) -> None:
+    """Nodes and devices are those of the fleet: a negative index would count from the end."""
+    placed = [(one.uid, one.replicas) for one in plan.starts]
+    placed += [(one.uid, one.replicas) for one in plan.resizes]
+    for uid, replicas in placed:
+        for replica in replicas:
+            known = 0 <= replica.node < len(fleet.node_names)
+            _require(known, f"job {uid!r} is on no known node")
+            good = all(0 <= device < len(fleet.device_uids) for device in replica.devices)
+            _require(good, f"job {uid!r} holds no known device")
+
+
+def _check_may_start(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> None:
+    """What keeps a job from any start: its tenant, a hold, a back-off, a flavor too slow for it."""
+    uid, name = job.uid, start.flavor
+    known = any(tenant.slug == job.tenant for tenant in snapshot.tenants)
+    _require(known, f"job {uid!r} is of no known tenant")
+    _require(not job.hold, f"job {uid!r} is on hold")
+    _require(job.not_before_s <= now_s, f"job {uid!r} backs off until {job.not_before_s}")
+    if job.min_throughput and job.shape.devices:
+        units = {flavor.name: flavor.compute_units or 0.0 for flavor in snapshot.fleet.flavors}
+        of_units = units.get(name, 0.0) / max(*units.values(), 1e-9)
+        speed = snapshot.throughputs.get((job.job_class or job.kind, name), of_units)
+        _require(speed >= job.min_throughput, f"job {uid!r} is too slow on {name!r}: {speed}")
+
+
+def _check_firm(snapshot: Snapshot, jobs: Mapping[str, JobSpec], plan: Plan) -> None:
+    """Whoever may not be evicted starts within what its tenant owns, with others of that kind."""
+    firm, added = Held(), Held()
+    for job in snapshot.running:
+        if not job.spec.preemptible:
+            charge(firm, job.spec, snapshot.fleet.flavor_held(job.replicas), len(job.replicas))
+    for start in plan.starts:
+        if not jobs[start.uid].preemptible:
+            charge(added, jobs[start.uid], start.flavor, len(start.replicas))
+    limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
+    lines = {tenant.slug: tenant.quotas for tenant in snapshot.tenants}
+    for (slug, name), amount in added.items():
+        if amount and name in limited:
+            owned = lines[slug][name].nominal if name in lines[slug] else 0
+            within = firm[slug, name] + amount <= owned
+            _require(within, f"{slug!r} keeps from eviction more {name!r} than it owns")
+
+
 def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
     """Gang bounds, one allowed flavor, health, taints, and each replica's own shape."""
     uid, shape = job.uid, job.shape
-    _require(not job.hold, f"job {uid!r} is on hold")
     count = len(start.replicas)
     _require(job.replicas_min <= count <= job.replicas_max, f"job {uid!r} has {count} replicas")
     allowed = not job.flavors or any(is_flavor(start.flavor, asked) for asked in job.flavors)
@@ -73,6 +138,8 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
             _require(bool(fleet.device_healthy[device]), f"job {uid!r} is on a sick device")
             hot = len(fleet.device_throttled) and fleet.device_throttled[device]
             _require(not hot, f"job {uid!r} is on a throttled device")
+            has = int(fleet.device_memory_mib[device])
+            _require(has >= shape.gpu_memory_mib, f"job {uid!r} needs more memory than {has} MiB")
 
 
 def _check_reserved(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> None:
@@ -124,7 +191,7 @@ def _check_capacity(fleet: Fleet, jobs: dict[str, JobSpec], plan: Plan) -> None:
             memory[replica.node] += shape.memory_mib
             for device in replica.devices:
                 milli[device] += replica.gpu_milli
-                least = shape.gpu_memory_mib if replica.gpu_milli < WHOLE_MILLI else 0
+                least = _least_memory(shape, int(fleet.device_memory_mib[device]))
                 device_memory[device] += max(replica.gpu_memory_mib, least)
     checks = (
         ("cpu of node", cpu, fleet.node_cpu_free_milli),
@@ -135,6 +202,12 @@ def _check_capacity(fleet: Fleet, jobs: dict[str, JobSpec], plan: Plan) -> None:
     for what, taken, free in checks:
         for index, amount in taken.items():
             _require(amount <= free[index], f"{what} {index}: {amount} taken, {free[index]} free")
+
+
+def _least_memory(shape: ReplicaShape, has_mib: int) -> int:
+    """Return what a replica takes of a device's memory: all, what it asks for, or its part."""
+    part = shape.gpu_memory_mib or has_mib * shape.gpu_milli // WHOLE_MILLI
+    return part if shape.gpu_milli < WHOLE_MILLI else has_mib
 
 
 def _check_sharing(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> None:

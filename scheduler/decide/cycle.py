@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from operator import attrgetter
 
 from scheduler.core.errors import InvalidPlanError
-from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.plan import FAILED, Plan, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec, Snapshot
@@ -17,6 +18,9 @@ from scheduler.decide.validate import validate, validate_policy
 
 LATE_FRAC, LATE_LEAST_S = 0.1, 0.05
 """A strategy is late that takes longer than its budget by this part, and by so much at least."""
+
+EVERYTHING = attrgetter("p50_s", "p90_s", "waited_s", "started", "gang")
+"""Of an `Expectation`, to order them by."""
 
 NOT_NEEDED = SolverReport(RULES, RULES, "not_needed")
 
@@ -52,12 +56,10 @@ def decide(
         return _timed(same, clock() - began_s if clock else 0.0)
     validate_policy(policy)
     validate(snapshot)
-    snapshot = _ordered(snapshot)
-    began_s = clock() if clock else 0.0
-    plan = _checked(snapshot, policy, _rules(snapshot, policy, now_s, budget_s))
+    snapshot, asked = _ordered(snapshot), asked_of(snapshot, policy)
+    plan = _rules(snapshot, policy, asked, now_s=now_s, budget_s=budget_s)
     spent_s = clock() - began_s if clock else 0.0
-    asked = asked_of(snapshot, policy)
-    if asked != RULES:
+    if asked != RULES and plan.solver.status not in FAILED:
         rules, left_s = _timed(plan, spent_s), max(0.0, budget_s - spent_s)
         plan = _improved(snapshot, policy, asked, rules, now_s=now_s, budget_s=left_s, clock=clock)
         spent_s = clock() - began_s if clock else 0.0
@@ -120,6 +122,8 @@ def _ordered(snapshot: Snapshot) -> Snapshot:
         pending=tuple(sorted(snapshot.pending, key=lambda job: job.uid)),
         running=tuple(sorted(snapshot.running, key=lambda job: job.spec.uid)),
         tenants=tuple(sorted(snapshot.tenants, key=lambda one: (depth[one.slug], one.slug))),
+        reservations=tuple(sorted(snapshot.reservations, key=lambda one: one.id)),
+        expectations=tuple(sorted(snapshot.expectations, key=EVERYTHING)),
     )
 
 
@@ -130,25 +134,27 @@ def load(strategy: str) -> Strategy:
     return loaded
 
 
-def _rules(snapshot: Snapshot, policy: Policy, now_s: float, budget_s: float) -> Plan:
-    return load(RULES)(snapshot, policy, now_s=now_s, budget_s=budget_s)
+def _rules(
+    snapshot: Snapshot, policy: Policy, asked: str, *, now_s: float, budget_s: float
+) -> Plan:
+    """Return the rules plan if it holds, else one that starts nothing and says so.
 
-
-def _checked(snapshot: Snapshot, policy: Policy, plan: Plan) -> Plan:
-    """Return the rules plan if it holds, else one that starts nothing and says so."""
+    Then nobody else is asked: other strategies begin with the rules plan, and what is wrong with
+    it is to be seen, whatever they would make of it.
+    """
+    plan = load(RULES)(snapshot, policy, now_s=now_s, budget_s=budget_s)
     try:
-        verify(snapshot, plan, power_cap_w=policy.power_cap_w)
+        verify(snapshot, plan, policy, now_s=now_s)
     except InvalidPlanError as broken:
-        return _nothing(snapshot, plan, str(broken))
+        return _nothing(snapshot, plan, SolverReport(RULES, asked, "invalid", note=str(broken)))
     return plan
 
 
-def _nothing(snapshot: Snapshot, plan: Plan, note: str) -> Plan:
+def _nothing(snapshot: Snapshot, plan: Plan, report: SolverReport) -> Plan:
     pending = tuple(
         Pending(job.uid, WaitReason.PENDING_EVALUATION)
         for job in sorted(snapshot.pending, key=lambda job: job.uid)
     )
-    report = SolverReport(RULES, RULES, "error", note=note)
     return replace(plan, starts=(), pending=pending, solver=report, preempts=(), resizes=())
 
 
@@ -168,7 +174,7 @@ def _improved(
         plan = load(asked)(
             snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
         )
-        verify(snapshot, plan, power_cap_w=policy.power_cap_w)
+        verify(snapshot, plan, policy, now_s=now_s)
     except InvalidPlanError as broken:
         return _replaced(rules, asked, "invalid", str(broken))
     except Exception as failure:  # noqa: BLE001 - a strategy is a plug-in: the rules answer for it

@@ -66,6 +66,9 @@ def validate(snapshot: Snapshot) -> None:
         _require(0 < value <= 1, f"throughput of {key} is {value}")
     _check_pairs(snapshot.pairs)
     _check_mix(snapshot.demand_mix)
+    for one in snapshot.expectations:
+        good = all(math.isfinite(wait_s) for wait_s in (one.p50_s, one.p90_s, one.waited_s))
+        _require(good, f"waits of an expectation are {one.p50_s}, {one.p90_s}, {one.waited_s}")
     ratios = snapshot.runtime_ratios
     _require(all(0 <= ratio <= 1 for ratio in ratios), "runtime_ratios are not in 0..1")
     _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")

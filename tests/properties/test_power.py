@@ -27,7 +27,7 @@ def test_no_plan_passes_the_cap(strategy: str, snapshot: Snapshot, cap_w: float)
     policy = Policy(strategy=strategy, power_cap_w=cap_w)
     plan = decide(snapshot, policy, now_s=NOW_S, budget_s=5.0)
     assert plan.solver.status not in {"error", "invalid"}, plan.solver.note
-    verify(snapshot, plan, power_cap_w=cap_w)
+    verify(snapshot, plan, policy)
     jobs = {job.uid: job for job in snapshot.pending}
     added_w = sum(
         jobs[s.uid].shape.device_milli / 1000 * len(s.replicas) * watts(snapshot, s.flavor)
@@ -61,4 +61,3 @@ def test_who_waits_for_power_is_shown_what_is_missing(snapshot: Snapshot, cap_w:
             assert isinstance(held_w, float)
             assert held_w + asked_w > cap_w
             assert asked_w <= cap_w
-            return

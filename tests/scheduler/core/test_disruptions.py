@@ -6,8 +6,9 @@ import pytest
 
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import EvictionCause, Plan, Preempt, Resize, SolverReport
+from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.reasons import Pending, WaitReason
-from scheduler.core.snapshot import ReplicaPlacement, RunningJob, Snapshot
+from scheduler.core.snapshot import ReplicaPlacement, Reservation, RunningJob, Snapshot
 from scheduler.core.verify import verify
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
@@ -137,3 +138,87 @@ def test_what_children_own_is_guaranteed_to_the_department() -> None:
     verify(deep, plan(reclaim("v"), reclaim("w"), resizes=(shrunk,)))
     with pytest.raises(InvalidPlanError, match="'dept' is pushed below"):
         verify(deep, plan(reclaim("v"), reclaim("w"), reclaim("e")))
+
+
+def waited(snapshot: Snapshot, **changes: object) -> Snapshot:
+    """Return the world with the waiting job changed."""
+    return replace(snapshot, pending=(replace(snapshot.pending[0], **changes),))  # type: ignore[arg-type]
+
+
+def ran(seconds: float, *, evicted: int = 0) -> Snapshot:
+    """Return the small world; v began so long ago and was evicted so often, a waits for long."""
+    snapshot = waited(small(), submitted_s=NOW_S - 900)
+    v, *others = snapshot.running
+    begun = replace(v, spec=replace(v.spec, preempted_count=evicted), started_s=NOW_S - seconds)
+    return replace(snapshot, running=(begun, *others))
+
+
+LAW = PreemptionPolicy(delay_s=60.0, min_runtime_s=600.0, most_evictions=3)
+PATIENT = ran(600.0, evicted=2)
+FORBIDDEN: dict[str, tuple[Snapshot, PreemptionPolicy, Preempt, str]] = {
+    "the taker came just now": (
+        waited(PATIENT, submitted_s=NOW_S - 59),
+        LAW,
+        reclaim(),
+        "not waited",
+    ),
+    "it was promised room just now": (
+        waited(PATIENT, promised_s=NOW_S - 59),
+        LAW,
+        reclaim(),
+        "not waited",
+    ),
+    "it backed off until just now": (
+        waited(PATIENT, not_before_s=NOW_S - 59),
+        LAW,
+        reclaim(),
+        "not waited",
+    ),
+    "the loser began just now": (ran(599.0), LAW, reclaim(), "599.0 s only"),
+    "the loser lost too often": (ran(600.0, evicted=3), LAW, reclaim(), "evicted 3 times already"),
+    "nobody reclaims": (PATIENT, replace(LAW, by_reclaim=False), reclaim(), "is reclaimed"),
+    "priority counts for nothing": (
+        waited(PATIENT, priority=1),
+        LAW,
+        Preempt("v", "a", EvictionCause.PREEMPTED),
+        "for priority",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "law", "eviction", "message"),
+    [pytest.param(*case, id=name) for name, case in FORBIDDEN.items()],
+)
+def test_a_policy_forbids_an_eviction_where(
+    snapshot: Snapshot, law: PreemptionPolicy, eviction: Preempt, message: str
+) -> None:
+    verify(snapshot, plan(eviction))
+    with pytest.raises(InvalidPlanError, match=message):
+        verify(snapshot, plan(eviction), Policy(preemption=law))
+
+
+def test_a_policy_allows_what_has_only_just_waited_and_run() -> None:
+    """60 s, 600 s and two evictions are all that is asked."""
+    snapshot = waited(PATIENT, submitted_s=NOW_S - 60)
+    verify(snapshot, plan(reclaim()), Policy(preemption=LAW))
+    by_priority = replace(LAW, by_priority=True, by_reclaim=False)
+    eviction = Preempt("v", "a", EvictionCause.PREEMPTED)
+    verify(waited(snapshot, priority=1), plan(eviction), Policy(preemption=by_priority))
+
+
+def test_nobody_is_shrunk_where_nobody_may_be_evicted() -> None:
+    resized = plan(resizes=(Resize("e", places(2, 3), "a"),))
+    verify(PATIENT, resized, Policy(preemption=LAW))
+    with pytest.raises(InvalidPlanError, match="may not be shrunk"):
+        verify(PATIENT, resized, Policy(preemption=replace(LAW, by_reclaim=False)))
+
+
+def test_a_job_grows_that_ends_before_its_node_is_reserved() -> None:
+    """e began 999 s ago and has 2601 s left of 3600 s; the node is set aside in 3000 s."""
+    aside = Reservation("r", NOW_S + 3000, NOW_S + 9000, (0,))
+    grown = plan(resizes=(Resize("e", places(2, 3, 4, 5)),))
+    verify(replace(small(), reservations=(aside,)), grown)
+    soon = replace(aside, start_s=NOW_S + 2600)
+    with pytest.raises(InvalidPlanError, match="in the way of reservation 'r'"):
+        verify(replace(small(), reservations=(soon,)), grown)

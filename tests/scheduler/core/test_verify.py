@@ -8,7 +8,7 @@ import pytest
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.reasons import Pending, WaitReason
-from scheduler.core.snapshot import ReplicaPlacement, Snapshot
+from scheduler.core.snapshot import JobSpec, ReplicaPlacement, Snapshot
 from scheduler.core.verify import verify
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
@@ -53,6 +53,11 @@ BROKEN: dict[str, tuple[Plan, str]] = {
     "a device of another node": (plan(start(place(0, 0, 4)), HALF), "mixes nodes"),
     "another flavor": (plan(start(place(3, 12, 13), flavor="h100"), HALF), "may not use flavor"),
     "two flavors": (plan(start(place(3, 12, 13)), HALF), "mixes flavors"),
+    "a node that is counted from the end": (plan(start(place(-4, 0, 1)), HALF), "no known node"),
+    "a node beyond the last": (plan(start(place(4, 0, 1)), HALF), "no known node"),
+    "a device counted from the end": (plan(start(place(0, 0, -1)), HALF), "no known device"),
+    "a device beyond the last": (plan(start(place(0, 0, 16)), HALF), "no known device"),
+    "of another cluster": (replace(plan(GOOD, HALF), cluster="d"), "of cluster 'd'"),
     "another share": (plan(GOOD, start(place(0, 2, milli=400), uid="b")), "other milli"),
 }
 
@@ -76,6 +81,73 @@ def test_device_memory_is_not_shared_twice() -> None:
     both = [start(place(0, 0, milli=500, memory=50_000), uid=uid) for uid in ("a", "b")]
     with pytest.raises(InvalidPlanError, match="memory of device 0: 100000 taken, 80000 free"):
         verify(snapshot, plan(*both))
+
+
+def test_a_share_takes_its_part_of_the_memory_whatever_the_plan_says() -> None:
+    """A half that asks for no memory takes 40,000 of 80,000 MiB; 50,000 are held already."""
+    held = running(job("r", devices=1, milli=500), 0, [0], gpu_memory_mib=50_000)
+    asks = job("a", devices=1, milli=500)
+    snapshot = world(FleetBuilder().node("n1", devices=1), [asks], running=[held])
+    with pytest.raises(InvalidPlanError, match="memory of device 0: 40000 taken, 30000 free"):
+        verify(snapshot, plan(start(place(0, 0, milli=500, memory=0))))
+
+
+MAY_NOT: dict[str, tuple[JobSpec, str]] = {
+    "that backs off": (job("a", devices=2, not_before_s=NOW_S + 1), "backs off"),
+    "that is on hold": (job("a", devices=2, hold="on_hold"), "on hold"),
+    "of no tenant": (job("a", devices=2, tenant="x"), "no known tenant"),
+    "that wants more memory": (job("a", devices=2, gpu_memory_mib=80_001), "more memory than"),
+    "that it is too slow for": (job("a", devices=2, min_throughput=0.4), "too slow on 'a100': 0.3"),
+    "that may not be evicted": (
+        replace(job("a", devices=2), preemptible=False),
+        "more 'a100' than it owns",
+    ),
+}
+
+
+def rated() -> FleetBuilder:
+    """Of 300 and 1000 compute units: an A100 runs at 0.3 of the fastest."""
+    fleet = FleetBuilder().flavor("a100", cu=300.0).flavor("h100", cu=1000.0)
+    return fleet.node("n1", devices=2).node("n2", devices=2, flavor="h100")
+
+
+@pytest.mark.parametrize(
+    ("asks", "message"), [pytest.param(*case, id=name) for name, case in MAY_NOT.items()]
+)
+def test_nothing_starts_a_job(asks: JobSpec, message: str) -> None:
+    """All it owns is one A100, which it may pass by borrowing."""
+    tenants = [tenant("top", a100=1), tenant("t", under="top", a100=1)]
+    snapshot = world(rated(), [asks], tenants=tenants)
+    with pytest.raises(InvalidPlanError, match=message):
+        verify(snapshot, plan(GOOD))
+
+
+def test_what_only_just_may_start_passes() -> None:
+    asks = job("a", devices=2, not_before_s=NOW_S, min_throughput=0.3, gpu_memory_mib=80_000)
+    verify(world(rated(), [asks]), plan(GOOD))
+    measured = replace(asks, min_throughput=0.9, job_class="lm")
+    verify(replace(world(rated(), [measured]), throughputs={("lm", "a100"): 0.9}), plan(GOOD))
+
+
+def test_others_of_its_tenant_that_may_not_be_evicted_count_with_a_job_that_may_not() -> None:
+    """t owns three and lets one firm job run: two more may start, and not where two own it."""
+    held = running(replace(job("r", devices=1), preemptible=False), 0, [2])
+    firm = replace(job("a", devices=2), preemptible=False)
+    fleet = FleetBuilder().node("n1", devices=4)
+    tenants = [tenant("top", a100=9), tenant("t", under="top", a100=3)]
+    snapshot = world(fleet, [firm], running=[held], tenants=tenants)
+    verify(snapshot, plan(GOOD))
+    less = replace(snapshot, tenants=(tenants[0], tenant("t", under="top", a100=2)))
+    verify(replace(less, pending=(job("a", devices=2),)), plan(GOOD))
+    with pytest.raises(InvalidPlanError, match="keeps from eviction more 'a100'"):
+        verify(less, plan(GOOD))
+
+
+def test_a_plan_of_another_time_is_refused() -> None:
+    """A strategy that shifts the time could wait out every back-off."""
+    verify(small(), plan(GOOD, HALF), now_s=NOW_S)
+    with pytest.raises(InvalidPlanError, match="the plan is of"):
+        verify(small(), plan(GOOD, HALF), now_s=NOW_S + 1)
 
 
 CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {

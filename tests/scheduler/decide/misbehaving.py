@@ -53,6 +53,11 @@ def greedy(snapshot: Snapshot, policy: Policy, /, *, now_s: float, **_: object) 
     return replace(plan, starts=starts, pending=())
 
 
+def shifting(snapshot: Snapshot, policy: Policy, /, *, now_s: float, **_: object) -> Plan:
+    """Decide as of a second later."""
+    return decide(snapshot, policy, now_s=now_s + 1, budget_s=1.0)
+
+
 def sleepy(
     snapshot: Snapshot, policy: Policy, /, *, now_s: float, budget_s: float, **_: object
 ) -> Plan:

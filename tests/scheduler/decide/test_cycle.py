@@ -8,6 +8,7 @@ from scheduler.core.errors import InvalidPolicyError
 from scheduler.core.plan import FAILED, Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
+from scheduler.decide import cycle
 from scheduler.decide.cycle import asked_of, decide
 from scheduler.decide.shadow import compare
 from scheduler.decide.strategies.base import STRATEGIES
@@ -52,6 +53,38 @@ def test_the_rules_answer_for(
     assert (report.strategy, report.asked, report.status) == ("rules", name, status)
     assert note in report.note
     assert status in FAILED
+
+
+def test_rules_that_break_an_invariant_are_recorded_whoever_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The program would find a plan, and nobody would ever learn of what is wrong."""
+    monkeypatch.setitem(STRATEGIES, "rules", f"{misbehaving.MODULE}.greedy")
+    report = decided(two_devices(), Policy(strategy="optimising")).solver
+    assert (report.strategy, report.asked, report.status) == ("rules", "optimising", "invalid")
+    assert "2000 taken" in report.note
+
+
+def test_a_strategy_that_shifts_the_time_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STRATEGIES, "shifting", f"{misbehaving.MODULE}.shifting")
+    report = decided(two_devices(), Policy(strategy="shifting")).solver
+    assert (report.status, report.note) == ("invalid", f"the plan is of {NOW_S + 1}")
+
+
+def test_the_time_that_validation_takes_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """1.5 s of a budget of 2 s are gone when the strategy begins: 0.5 s are left."""
+    clock = misbehaving.Clock()
+
+    def slow(_: Snapshot) -> None:
+        clock.now_s += 1.5
+
+    monkeypatch.setattr(cycle, "validate", slow)
+    monkeypatch.setitem(STRATEGIES, "late", f"{misbehaving.MODULE}.late")
+    plan = decide(
+        two_devices(), Policy(strategy="late", budget_s=2.0), now_s=NOW_S, budget_s=2.0, clock=clock
+    )
+    assert (plan.solver.status, plan.solver.note) == ("late", "1.00 s of 0.50 s")
+    assert plan.solver.wall_s == 2.5
 
 
 def test_a_strategy_that_is_a_little_late_is_not_replaced(

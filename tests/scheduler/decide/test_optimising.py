@@ -134,4 +134,4 @@ def test_rules_that_break_an_invariant_start_nothing_and_say_so(
     plan = cycle.decide(contested(), Policy(strategy="rules"), now_s=NOW_S, budget_s=1.0)
     assert plan.starts == ()
     assert {pending.code.value for pending in plan.pending} == {"pending_evaluation"}
-    assert (plan.solver.status, plan.solver.note) == ("error", "cpu of node 0")
+    assert (plan.solver.status, plan.solver.note) == ("invalid", "cpu of node 0")

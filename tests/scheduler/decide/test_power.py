@@ -112,9 +112,9 @@ def test_a_job_ahead_reserves_its_power() -> None:
 def test_the_verifier_counts_for_itself() -> None:
     snapshot = world(fleet(), [big("a", 2)])
     plan = plan_of(snapshot, "rules", None)
-    verify(snapshot, plan, power_cap_w=1400.0)
+    verify(snapshot, plan, Policy(power_cap_w=1400.0))
     with pytest.raises(InvalidPlanError, match=r"1400.0 W pass the power cap of 1399.0 W"):
-        verify(snapshot, plan, power_cap_w=1399.0)
+        verify(snapshot, plan, Policy(power_cap_w=1399.0))
 
 
 def test_an_unknown_board_counts_as_the_highest_known_one() -> None:
