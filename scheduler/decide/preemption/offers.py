@@ -87,15 +87,21 @@ def _find(keys: IntArray, wanted: IntArray) -> IntArray:
 def release(free: Free, losers: Losers, pieces: Pieces, chosen: BoolArray) -> None:
     """Add to what is free what the chosen pieces hold, in place."""
     _, node, cpu, memory = losers.cells.replica
-    mine = (pieces.of_replica >= 0) & chosen[pieces.of_replica]
+    mine = _of_chosen(pieces.of_replica, chosen)
     np.add.at(free.cpu, node[mine], cpu[mine])
     np.add.at(free.memory, node[mine], memory[mine])
     _, node, column, milli, device_memory, number = losers.cells.device
-    mine = (pieces.of_device >= 0) & chosen[pieces.of_device]
+    mine = _of_chosen(pieces.of_device, chosen)
     np.add.at(free.milli, (node[mine], column[mine]), milli[mine])
     np.add.at(free.device_memory, (node[mine], column[mine]), device_memory[mine])
-    mine &= number != ANYBODY
+    mine = mine[number[mine] != ANYBODY]
     np.add.at(free.foes, (node[mine], column[mine]), losers.against[number[mine]])
+
+
+def _of_chosen(piece: IntArray, chosen: BoolArray) -> IntArray:
+    """Return which cells are of a chosen piece; there may be cells, but no pieces."""
+    some = np.flatnonzero(piece >= 0)
+    return some[chosen[piece[some]]]
 
 
 def offers(

@@ -64,6 +64,14 @@ def test_a_tenant_reclaims_its_quota_from_who_borrows_it() -> None:
     assert pending.expected_start_p50_s == NOW_S + 30
 
 
+def test_nobody_is_evicted_where_the_job_could_not_go() -> None:
+    """All that b borrows is on a node that takes no new work."""
+    jobs = [held(f"b{k}", k) for k in range(4)]
+    fleet = FleetBuilder().node("n1", devices=4, ready=False).node("n2")
+    tenants = [tenant("all", a100=0), *(tenant(s, under="all", a100=2) for s in ("t", "b"))]
+    assert plan_of(world(fleet, [waits()], running=jobs, tenants=tenants)).preempts == ()
+
+
 def test_who_loses_the_least_work_is_evicted() -> None:
     """b1 saved its work ten seconds ago, the others never did."""
     jobs = [held(f"b{k}", k) for k in range(4)]
