@@ -18,6 +18,7 @@ KINDS: Final[Words] = {
     "schedulingpolicy": _("scheduling policy"),
     "priorityclass": _("priority class"),
     "throughput": _("throughput"),
+    "pairing": _("pairing"),
     "user": _("account"),
     "node": _("node"),
 }
@@ -54,6 +55,10 @@ FIELDS: Final[Words] = {
     "preempt_most_evictions": _("most evictions of a job"),
     "job_class": _("class of jobs"),
     "throughput": _("throughput"),
+    "class_a": _("class"),
+    "class_b": _("other class"),
+    "throughput_a": _("throughput of the class"),
+    "throughput_b": _("throughput of the other"),
     "note": _("note"),
     "value": _("value"),
     "preemptible": _("preemptible"),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from portal.pages import clock
 from portal.pages.forms.clusters import PolicyForm
+from portal.pages.forms.pairings import PairingForm
 from portal.pages.forms.throughputs import ThroughputForm
 from portal.pages.shell import Shell
 from portal.pages.signed_in import (
@@ -20,6 +21,7 @@ from portal.pages.signed_in import (
     require_platform_admin,
 )
 from scheduler.selectors.fairness import cycle_list
+from scheduler.selectors.pairings import pairing_list
 from scheduler.selectors.policies import policy_get
 from scheduler.selectors.strategies import shadow_list
 from scheduler.selectors.throughputs import throughput_list
@@ -54,6 +56,8 @@ def clusters(request: SignedInRequest) -> HttpResponse:
         "form": form,
         "throughputs": list(throughput_list()),
         "throughput_form": ThroughputForm(),
+        "pairings": list(pairing_list()),
+        "pairing_form": PairingForm(),
         "now": clock.now(),
     }
     return render(request, "pages/clusters.html", context, status=422 if form.errors else 200)

@@ -11,6 +11,7 @@ from portal.pages import (
     job,
     jobs,
     nodes,
+    pairings,
     quotas,
     request,
     tenant,
@@ -65,6 +66,8 @@ urlpatterns = [
     ),
     path("admin/audit/", audit.audit, name="admin-audit"),
     path("admin/clusters/", clusters.clusters, name="admin-clusters"),
+    path("admin/pairings/save/", pairings.pairing_save, name="admin-pairing-save"),
+    path("admin/pairings/<int:pk>/remove/", pairings.pairing_remove, name="admin-pairing-remove"),
     path("admin/throughputs/save/", throughputs.throughput_save, name="admin-throughput-save"),
     path(
         "admin/throughputs/<int:pk>/remove/",

@@ -189,6 +189,7 @@ _NAMES = {
     "expected_start_basis": lambda: _("start expected from"),
     "topology": lambda: _("all replicas in"),
     "placement_wish": lambda: _("its place"),
+    "interference": lambda: _("interference class"),
     "replicas_anywhere": lambda: _("replicas that fit anywhere"),
     "throttled_devices": lambda: _("devices throttled for heat"),
 }

@@ -343,6 +343,11 @@ def _fragmented(evidence: Numbers) -> str:
         return _(
             "Enough is free, but not one node for each replica: %(near)s find a node of their own."
         ) % {"near": evidence.get("replicas_that_fit", 0)}
+    if "interference" in evidence:
+        return _(
+            "Enough is free, but beside jobs that would slow it down or that it would: "
+            "%(name)s does not share a device with them."
+        ) % {"name": evidence["interference"]}
     if "topology" in evidence:
         return _(
             "Enough is free, but not in %(level)s: that has room for %(near)s of its replicas, "

@@ -11,6 +11,7 @@ from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.admission import asked
 from scheduler.decide.feasibility import ANY
+from scheduler.decide.foes import ANYBODY
 from scheduler.decide.power import MICRO
 from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
@@ -132,12 +133,17 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
 
 
 def _wish_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:
-    """Return the wish that alone keeps a job from starting: of a topology, or of a node each."""
+    """Return what alone keeps a job from starting that would fit without it.
+
+    That all replicas are in one domain or on a node each, or that it can't bear who shares devices.
+    """
     wishes: dict[str, tuple[object, JobSpec]] = {}
     if job.topology and job.topology.required:
         wishes["topology"] = (job.topology.level.value, replace(job, topology=None))
     if job.placement_wish == ONE_PER_NODE:
         wishes["placement_wish"] = (ONE_PER_NODE, replace(job, placement_wish=""))
+    if session.layout.foes.of(job) != ANYBODY:
+        wishes["interference"] = (job.interference, replace(job, interference=""))
     for name, (wish, without) in wishes.items():
         most = max(session.room_now(without, flavor, 1) for flavor in flavors)
         if most >= job.replicas_min:

@@ -8,7 +8,7 @@ and a class may use a device where nothing is missing.
 import numpy as np
 
 from scheduler.core.interference import Pairs, foes_of
-from scheduler.core.snapshot import IntArray, JobSpec
+from scheduler.core.snapshot import IntArray, JobSpec, Snapshot
 
 ANYBODY = -1
 """Class of who shares with anybody, and of who shares with nobody: holds a whole device."""
@@ -43,6 +43,15 @@ class Foes:
         if not job.shape.is_fraction:
             return ANYBODY
         return self._index.get(job.interference, ANYBODY)
+
+
+def met_pairs(snapshot: Snapshot) -> Pairs:
+    """Return the pairs of a snapshot of which both sides wait or run: no others can meet."""
+    if not snapshot.pairs:
+        return snapshot.pairs
+    jobs = (*snapshot.pending, *(job.spec for job in snapshot.running))
+    present = {job.interference for job in jobs if job.shape.is_fraction}
+    return {pair: rates for pair, rates in snapshot.pairs.items() if present.issuperset(pair)}
 
 
 NO_FOES = Foes({})

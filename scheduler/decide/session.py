@@ -20,7 +20,7 @@ from scheduler.decide.backfill import Hold, Profile, release_foes
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import Counted, Counts, Pool, remember
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
-from scheduler.decide.foes import Foes
+from scheduler.decide.foes import Foes, met_pairs
 from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Site, place
@@ -78,7 +78,7 @@ class Session:
 
     def __init__(self, snapshot: Snapshot, policy: Policy, *, now_s: float) -> None:
         self.snapshot, self.policy, self.now_s = snapshot, policy, now_s
-        self.layout = Layout(snapshot.fleet, Foes(snapshot.pairs))
+        self.layout = Layout(snapshot.fleet, Foes(met_pairs(snapshot)))
         self.tree = QuotaTree(snapshot.tenants)
         self.flavor_of: Mapping[str, int] = flavor_index(snapshot.fleet)
         self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)

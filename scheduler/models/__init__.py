@@ -20,6 +20,7 @@ from scheduler.choices import (
     TopologyLevel,
     Verb,
 )
+from scheduler.models.pairings import Pairing
 from scheduler.models.records import (
     Cycle,
     Decision,
@@ -43,6 +44,7 @@ __all__ = [
     "Job",
     "JobEvent",
     "LedgerEntry",
+    "Pairing",
     "Placement",
     "PriorityClass",
     "ReplicaHold",
@@ -211,6 +213,13 @@ class Job(models.Model):
     placement_wish = models.CharField(max_length=20, choices=PlacementWish, blank=True, default="")
     job_class = models.CharField(
         max_length=80, blank=True, default="", help_text=_("Of equal speed; empty: its kind.")
+    )
+    interference = models.CharField(
+        max_length=80,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Class by which it shares a device with others; empty: its class."),
     )
     checkpoint_interval_s = models.PositiveIntegerField(
         default=0,

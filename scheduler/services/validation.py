@@ -69,6 +69,7 @@ class JobRequest:
     preferred_topology: str = ""
     placement_wish: str = ""
     job_class: str = ""
+    interference: str = ""
     checkpoint_interval_s: int = 0
 
 
@@ -132,6 +133,7 @@ FIELDS = (
     "preferred_topology",
     "placement_wish",
     "job_class",
+    "interference",
     "checkpoint_interval_s",
 )
 """All that a request may name."""
@@ -248,9 +250,8 @@ def _wishes(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
         name: problems.check(name, partial(_choice, given.get(name, ""), values), "")
         for name, values in choices.items()
     }
-    found["job_class"] = problems.check(
-        "job_class", lambda: checked_job_class(given.get("job_class", "")), ""
-    )
+    for name in ("job_class", "interference"):
+        found[name] = problems.check(name, partial(checked_job_class, given.get(name, "")), "")
     return found
 
 

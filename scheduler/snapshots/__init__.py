@@ -25,6 +25,7 @@ from scheduler.core.snapshot import (
 )
 from scheduler.decide.scoring import LEARNING
 from scheduler.models import Job
+from scheduler.selectors.pairings import pairing_table
 from scheduler.selectors.policies import policy_get
 from scheduler.selectors.throughputs import throughput_table
 from scheduler.services.keys import FleetKeys
@@ -125,6 +126,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         runtime_ratios=_runtime_ratios(cluster),
         throughputs=throughput_table(),
         demand_mix=_demand_mix(cluster),
+        pairs=pairing_table(),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
     return Frozen(snapshot, keys)

@@ -51,6 +51,7 @@ def job_spec(job: Job, now: datetime) -> JobSpec:
         topology=_topology(job),
         placement_wish=job.placement_wish,
         job_class=job.job_class,
+        interference=job.interference or job.job_class,
     )
 
 

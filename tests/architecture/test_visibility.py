@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from knox.models import AuthToken
 
 from scheduler.core.resources import CPU_FLAVOR
-from scheduler.models import Throughput
+from scheduler.models import Pairing, Throughput
 from tenants.models import Quota
 from tests import factories
 from tests.portal.world import World
@@ -54,6 +54,8 @@ SIGNED_IN = {
     "api:devices",
     "api:tenants",
     "api:quotas",
+    "api:pairings",
+    "api:pairing",
     "api:throughputs",
     "api:throughput",
     "api:me",
@@ -75,6 +77,8 @@ SIGNED_IN = {
     "pages:admin-node-act",
     "pages:admin-audit",
     "pages:admin-clusters",
+    "pages:admin-pairing-save",
+    "pages:admin-pairing-remove",
     "pages:admin-throughput-save",
     "pages:admin-throughput-remove",
 }
@@ -132,6 +136,9 @@ def objects(world: World) -> dict[str, dict[str, Any]]:
     slug = {"slug": world.vision.slug}
     node = world.cluster.nodes.order_by("pk")[0]
     Throughput.objects.create(pk=node.pk, job_class="lm", flavor="a100", throughput=0.5)
+    Pairing.objects.create(
+        pk=node.pk, class_a="cv", class_b="lm", throughput_a=0.9, throughput_b=0.4
+    )
     return {
         "job": {"uid": job.pk},
         "tenant": slug,

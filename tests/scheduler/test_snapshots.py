@@ -13,7 +13,14 @@ from scheduler import snapshots
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.topology import Level, TopologyWish
 from scheduler.execute.base import Phase
-from scheduler.models import Job, LedgerEntry, PriorityClass, SchedulingPolicy, Throughput
+from scheduler.models import (
+    Job,
+    LedgerEntry,
+    Pairing,
+    PriorityClass,
+    SchedulingPolicy,
+    Throughput,
+)
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 from tests import factories
@@ -37,7 +44,7 @@ def test_the_number_of_queries_does_not_grow_with_fleet_and_queue(
     world.cycle()
     # nodes, devices, pending, device holds, replica holds, running, quotas, tenants, used,
     # runtimes, throughputs, policy, and the savepoint of the test's transaction, made and released
-    with django_assert_num_queries(14):
+    with django_assert_num_queries(15):
         snapshot = take(world).snapshot
     assert len(snapshot.running) > 5
     assert len(snapshot.running) + len(snapshot.pending) == 24
@@ -164,14 +171,15 @@ def test_a_device_cut_into_slices_is_no_device_of_its_own() -> None:
 
 def test_the_wishes_of_a_job_reach_the_engine() -> None:
     required = Job(required_topology="rack", placement_wish="spread", job_class="lm")
-    preferred = Job(preferred_topology="block")
+    preferred = Job(preferred_topology="block", interference="heavy")
     for row, expected in (
-        (required, (TopologyWish(Level.RACK, required=True), "spread", "lm")),
-        (preferred, (TopologyWish(Level.BLOCK, required=False), "", "")),
-        (Job(), (None, "", "")),
+        (required, (TopologyWish(Level.RACK, required=True), "spread", "lm", "lm")),
+        (preferred, (TopologyWish(Level.BLOCK, required=False), "", "", "heavy")),
+        (Job(), (None, "", "", "")),
     ):
         spec = snapshots.job_spec(_complete(row), datetime(2026, 1, 1, tzinfo=UTC))
-        assert (spec.topology, spec.placement_wish, spec.job_class) == expected
+        wishes = (spec.topology, spec.placement_wish, spec.job_class, spec.interference)
+        assert wishes == expected
 
 
 def _complete(row: Job) -> Job:
@@ -203,18 +211,21 @@ def test_what_arrived_lately_is_counted_where_the_placement_looks_at_it() -> Non
     SchedulingPolicy.objects.update_or_create(cluster=world.cluster, defaults={"placement": "fgd"})
     with CaptureQueriesContext(connection) as queries:
         found = take(world).snapshot.demand_mix
-    assert len(queries) == 15
+    assert len(queries) == 16
     shapes = (ReplicaShape(500, 1024, 0), ReplicaShape(500, 1024, 1))
     assert [(kind.shape, kind.flavors) for kind in found] == [(shape, ()) for shape in shapes]
     # the newest counts 1, the one before 0.5 ** 0.001, the oldest 0.5 ** 0.002
     assert [kind.count for kind in found] == pytest.approx([0.5**0.001, 3 + 2 * 0.5**0.002])
 
 
-def test_throughputs_that_an_admin_gave_are_known() -> None:
+def test_throughputs_and_pairs_that_an_admin_gave_are_known() -> None:
     world = World()
     Throughput.objects.create(job_class="lm", flavor="a100", throughput=1.0)
     Throughput.objects.create(job_class="lm", flavor="v100", throughput=0.4)
-    assert take(world).snapshot.throughputs == {("lm", "a100"): 1.0, ("lm", "v100"): 0.4}
+    Pairing.objects.create(class_a="cv", class_b="lm", throughput_a=0.9, throughput_b=0.4)
+    found = take(world).snapshot
+    assert found.throughputs == {("lm", "a100"): 1.0, ("lm", "v100"): 0.4}
+    assert found.pairs == {("cv", "lm"): (0.9, 0.4)}
 
 
 def test_a_device_that_is_hot_takes_nothing_until_it_has_cooled() -> None:

@@ -75,6 +75,9 @@ class JobSerializer(serializers.Serializer[Job]):
     preferred_topology = serializers.CharField()
     placement_wish = serializers.CharField()
     job_class = serializers.CharField(help_text="Of equal speed; empty = the kind.")
+    interference = serializers.CharField(
+        help_text="Class by which it shares a device; empty = job_class."
+    )
     checkpoint_interval_s = serializers.IntegerField(help_text="0 = it writes no checkpoints.")
     attempt = serializers.IntegerField(help_text="Times that it was started.")
     preempted_count = serializers.IntegerField(help_text="Times that it was evicted for others.")
@@ -163,6 +166,12 @@ class JobRequestSerializer(serializers.Serializer[Any]):
         choices=PlacementWish.choices, required=False, allow_blank=True
     )
     job_class = serializers.CharField(required=False, allow_blank=True, max_length=80)
+    interference = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=80,
+        help_text="Class by which it shares a device, see pairings; job_class where missing.",
+    )
     checkpoint_interval_s = serializers.IntegerField(
         required=False,
         default=0,

@@ -191,6 +191,12 @@ class JobRequestForm(forms.Form):
         gettext_lazy("Jobs of one class run equally fast on equal devices; empty: the kind."),
         maxlength="80",
     )
+    interference = _amount(
+        gettext_lazy("Interference class"),
+        "",
+        gettext_lazy("By it admins say which parts of devices go well together; empty: the class."),
+        maxlength="80",
+    )
     checkpoint_interval_s = _amount(
         gettext_lazy("Checkpoint every"),
         "",
@@ -291,6 +297,7 @@ def as_typed(job: Job) -> dict[str, Any]:
         "preferred_topology": job.preferred_topology,
         "placement_wish": job.placement_wish,
         "job_class": job.job_class,
+        "interference": job.interference,
     }
 
 

@@ -13,7 +13,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from scheduler.models import Job, Throughput
+from scheduler.models import Job, Pairing, Throughput
 from tests import factories
 from tests.portal.world import A100, World, asked, client_of, token_of
 
@@ -41,9 +41,18 @@ def _real(path: str, world: World) -> dict[str, Any]:
         if quotas
         else _throughput()
         if path.startswith("/api/v1/throughputs/")
+        else _pairing()
+        if path.startswith("/api/v1/pairings/")
         else world.cluster.nodes.order_by("pk")[0].pk,
     }
     return {name: value for name, value in known.items() if f"{{{name}}}" in path}
+
+
+def _pairing() -> int:
+    found, _ = Pairing.objects.get_or_create(
+        class_a="cv", class_b="lm", defaults={"throughput_a": 0.9, "throughput_b": 0.4}
+    )
+    return found.pk
 
 
 def _throughput() -> int:

@@ -12,6 +12,7 @@ from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import JobSpec, RunningJob
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
+from scheduler.decide.foes import met_pairs
 from tests.builders import NOW_S, FleetBuilder, job, running, world
 
 RULES = Policy(strategy="rules")
@@ -122,3 +123,22 @@ def test_a_table_that_makes_no_sense_is_refused(
 ) -> None:
     with pytest.raises(InvalidSnapshotError):
         plan([], 1, pairs)
+
+
+def test_who_waits_for_a_device_without_its_foes_is_told_its_class() -> None:
+    """Of the one device 700 thousandths are free, but beside `cv`, which `lm` can't bear."""
+    held = [running(share("old", "cv"), 0, (0,), gpu_memory_mib=10_000)]
+    (answer,) = plan([share("a", "lm")], 1, PAIRS, held=held).pending
+    assert answer.code == "fragmented"
+    assert answer.evidence["interference"] == "lm"
+    assert (answer.evidence["replicas_that_fit"], answer.evidence["replicas_anywhere"]) == (0, 2)
+
+
+def test_pairs_of_which_one_side_is_not_there_cost_nothing() -> None:
+    fleet = FleetBuilder().node("n1", devices=1)
+    held = [running(share("old", "cv"), 0, (0,), gpu_memory_mib=10_000)]
+    pairs = {("lm", "cv"): (0.1, 0.1), ("lm", "rl"): (0.1, 0.1), ("rl", "rl"): (0.1, 0.1)}
+    both = replace(world(fleet, [share("a", "lm")], running=held), pairs=pairs)
+    assert met_pairs(both) == {("lm", "cv"): (0.1, 0.1)}
+    whole = replace(job("w", devices=1), interference="rl")  # shares with nobody anyhow
+    assert met_pairs(replace(both, pending=(whole,))) == {}
