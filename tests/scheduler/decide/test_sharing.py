@@ -69,7 +69,7 @@ def test_who_finds_only_foes_starts_when_they_have_ended() -> None:
     assert waits.expected_start_p90_s == NOW_S + 400  # 600 s less the 200 it ran
     free = waits.evidence["free"]
     assert isinstance(free, dict)
-    assert (waits.code, free["gpu_milli"]) == ("waiting_for_capacity", 0)  # 700, but not for it
+    assert (waits.code, free["gpu_milli"]) == ("fragmented", 0)  # 700, but not for it
 
 
 def test_nobody_starts_in_the_way_of_a_foe_that_is_planned() -> None:
