@@ -5,7 +5,7 @@
 
 It learns y = sin(x1) * cos(x2) from noisy points. Started again beside its checkpoint, it goes on
 where it was: after a preemption no more than the steps since the last checkpoint are lost. SIGTERM
-makes it write one and stop.
+makes it write one and stop. Kilter names the folder where it looks for them.
 """
 
 import argparse
@@ -51,8 +51,9 @@ def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--steps", type=int, default=400)
     parser.add_argument("--every", type=int, default=50, help="steps from checkpoint to checkpoint")
-    own = f"checkpoint-{os.environ.get('KILTER_REPLICA', '0')}.npz"
-    parser.add_argument("--checkpoint", type=Path, default=Path(own))
+    folder = Path(os.environ.get("KILTER_CHECKPOINT_DIR", "."))
+    own = folder / f"checkpoint-{os.environ.get('KILTER_REPLICA', '0')}.npz"
+    parser.add_argument("--checkpoint", type=Path, default=own)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between steps")
     return parser.parse_args()
 

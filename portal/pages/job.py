@@ -48,6 +48,7 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
         "waiting": waiting(job.pending) if job.state in WAITING_STATES else None,
         "ending": reasons.end_sentence(job.reason) if job.state in FINAL_STATES else "",
         "steps": steps(job, now),
+        "checkpoint": checkpoint_of(job, placements),
         "events": event_rows(
             list(job_events(viewer=request.user, job=job)[:EVENTS_SHOWN]), request.user
         ),
@@ -124,6 +125,18 @@ def steps(job: Job, now: datetime) -> list[Step]:
         Step(name, at, verb, max(0.0, (end - at).total_seconds()) if verb else None)
         for (name, at, verb), end in zip(points, ends, strict=True)
     ]
+
+
+def checkpoint_of(job: Job, placements: Sequence[Placement]) -> datetime | None:
+    """Return when a job that is not over last saved its work, in this attempt or an earlier one.
+
+    Args:
+        job: the job.
+        placements: its own, newest first.
+    """
+    if job.state in FINAL_STATES:
+        return None
+    return next((p.checkpointed_at for p in placements if p.checkpointed_at is not None), None)
 
 
 def event_rows(events: Sequence[JobEvent], viewer: User) -> list[dict[str, Any]]:

@@ -40,6 +40,8 @@ END_AFTER_EVICT_S = 2.0
 LOG_LINES = 100
 ASKED = frozenset({"cpu_milli", "memory_mib", "replicas", "duration_s", "time_limit_s"})
 FIELDS = ASKED | {"bound_s", "started_s", "finished_s", "evict"}
+RESUMED: Mapping[str, object] = {"checkpoint_every_s": 0.0, "done_s": 0.0, "checkpoint": None}
+"""Fields that records of earlier releases lack, and what that means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,9 @@ class SimulatedExecutor:
             "replicas": len(binding.replicas),
             "duration_s": binding.expected_duration_s or binding.time_limit_s,
             "time_limit_s": binding.time_limit_s,
+            "checkpoint_every_s": binding.checkpoint_interval_s,
+            "done_s": 0.0,
+            "checkpoint": None,
             "bound_s": None,
             "started_s": None,
             "finished_s": None,
@@ -120,6 +125,7 @@ class SimulatedExecutor:
         }
         with self._alone():
             if not self._path("active", key).exists() and not self._path("ended", key).exists():
+                record["done_s"] = self._saved_s(binding.uid, binding.attempt)
                 write_record(self._path("active", key), record, durable=False)
 
     def evict(self, uid: str, attempt: int, /, *, grace_s: float, reason: str) -> None:
@@ -156,11 +162,11 @@ class SimulatedExecutor:
         """Return a piece of the output that a real attempt might have had; see Executor."""
         key = key_of(uid, attempt)
         with self._alone():
-            record = _read(self._path("active", key)) or _read(self._path("ended", key))
+            record = self._record(key)
             last = self._last()
         if record is None or last is None or record["bound_s"] is None:
             return LogChunk(b"", 0, 0)
-        pace_s = max(1.0, record["duration_s"] / LOG_LINES)
+        pace_s = max(1.0, _left_s(record) / LOG_LINES)
         whole = render_log(part_of(key, record), last.sim_s, pace_s=pace_s)
         start = min(max(0, since), len(whole))
         return LogChunk(whole[start : start + max(0, limit)], start, len(whole))
@@ -189,7 +195,8 @@ class SimulatedExecutor:
             return None
         asked = _stamp_asked(record, now.sim_s)
         part = part_of(key, record)
-        if _stamp_times(record, part, before, now) or asked:
+        saved = _stamp_checkpoint(record, part, before, now)
+        if _stamp_times(record, part, before, now) or saved or asked:
             write_record(path, record, durable=False)
         return _observation(*parsed, part, record)
 
@@ -206,6 +213,19 @@ class SimulatedExecutor:
             if record is not None and record.keys() >= {"real_s", "sim_s"}:
                 return Moment(record["real_s"], record["sim_s"])
         return None
+
+    def _saved_s(self, uid: str, attempt: int) -> float:
+        """Return how many seconds of a job's work earlier attempts have saved."""
+        for earlier in range(attempt - 1, 0, -1):
+            with suppress(CorruptRecordError):
+                record = self._record(key_of(uid, earlier))
+                if record is not None:
+                    newest = record["checkpoint"] or {"saved_s": 0.0}
+                    return float(record["done_s"] + newest["saved_s"])
+        return 0.0
+
+    def _record(self, key: str) -> dict[str, Any] | None:
+        return _read(self._path("active", key)) or _read(self._path("ended", key))
 
     def _path(self, part: str, key: str) -> Path:
         return self.folder / part / f"{key}.json"
@@ -228,7 +248,8 @@ class SimulatedExecutor:
 def part_of(key: str, record: Mapping[str, Any]) -> Part:
     """Return what the attempt plays, as known by now.
 
-    A few in a thousand fail part of the way; which ones depends on the key alone.
+    It goes on after what earlier attempts have saved. A few in a thousand fail part of the way;
+    which ones depends on the key alone.
 
     Args:
         key: uid.attempt.
@@ -236,9 +257,10 @@ def part_of(key: str, record: Mapping[str, Any]) -> Part:
     """
     chance = _fractions(key)
     start_s = record["bound_s"] + 1.0 + 2.0 * chance[0]
-    part = Part(start_s, start_s + record["duration_s"], Phase.SUCCEEDED, 0, "", "")
+    left_s = _left_s(record)
+    part = Part(start_s, start_s + left_s, Phase.SUCCEEDED, 0, "", "")
     if chance[1] * 1000 < FAILURES_PER_MILLE:
-        end_s = start_s + record["duration_s"] * chance[2]
+        end_s = start_s + left_s * chance[2]
         part = Part(start_s, end_s, Phase.FAILED, 1, "exited", "Simulated: the job failed.")
     if part.end_s > start_s + record["time_limit_s"]:
         end_s = start_s + record["time_limit_s"]
@@ -294,6 +316,25 @@ def _stamp_times(record: dict[str, Any], part: Part, before: Moment, now: Moment
     return changed
 
 
+def _stamp_checkpoint(record: dict[str, Any], part: Part, before: Moment, now: Moment) -> bool:
+    """Note the newest checkpoint on both clocks; return whether there is a new one."""
+    every_s = record["checkpoint_every_s"]
+    ran_s = min(now.sim_s, part.end_s) - part.start_s
+    if every_s <= 0 or ran_s < every_s:
+        return False
+    saved_s = ran_s // every_s * every_s
+    if record["checkpoint"] is not None and record["checkpoint"]["saved_s"] >= saved_s:
+        return False
+    at_s = _real_time(part.start_s + saved_s, before, now)
+    record["checkpoint"] = {"saved_s": saved_s, "real_s": at_s}
+    return True
+
+
+def _left_s(record: Mapping[str, Any]) -> float:
+    """Return how long the attempt takes if nothing stops it, in simulated seconds."""
+    return max(0.0, float(record["duration_s"] - record["done_s"]))
+
+
 def _real_time(at_s: float, before: Moment, now: Moment) -> float:
     """Return when it was `at_s`, between the last observation and this one."""
     passed_s = now.sim_s - before.sim_s
@@ -303,10 +344,11 @@ def _real_time(at_s: float, before: Moment, now: Moment) -> float:
 
 def _observation(uid: str, attempt: int, part: Part, record: Mapping[str, Any]) -> Observation:
     started_s, finished_s = record["started_s"], record["finished_s"]
+    saved_s = record["checkpoint"]["real_s"] if record["checkpoint"] else None
     if finished_s is not None:
         return Observation(
             uid, attempt, part.phase, started_s, finished_s,
-            part.exit_code, part.reason, part.message,
+            part.exit_code, part.reason, part.message, checkpointed_s=saved_s,
         )  # fmt: skip
     if started_s is None:
         return Observation(uid, attempt, Phase.STARTING)
@@ -319,6 +361,7 @@ def _observation(uid: str, attempt: int, part: Part, record: Mapping[str, Any]) 
         started_s,
         cpu_frac=record["cpu_milli"] / 1000 * replicas * (0.6 + 0.35 * busy),
         memory_mib=int(record["memory_mib"] * replicas * (0.5 + 0.3 * full)),
+        checkpointed_s=saved_s,
     )
 
 
@@ -332,7 +375,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     record = read_record(path)
     if record is not None and not record.keys() >= FIELDS:
         raise CorruptRecordError(f"{path.name} lacks a field")
-    return record
+    return None if record is None else {**RESUMED, **record}
 
 
 def _same(now_s: float) -> float:

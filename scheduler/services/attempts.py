@@ -103,6 +103,7 @@ def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> 
         job = _lock(placement)
         if not placement_release(placement=placement, now=now) or job.state not in HOLDING_STATES:
             return
+        attempts_checkpointed(seen=[(placement, seen)])  # its grace may have given time for one
         evicted = placement.intents.filter(verb=Verb.EVICT).first()
         requeue = (
             seen.phase in STOPPED_BY_US
@@ -118,8 +119,7 @@ def attempt_ended(*, placement: Placement, seen: Observation, now: datetime) -> 
 
 
 def _lost(job: Job, placement: Placement, seen: Observation, now: datetime) -> dict[str, Any]:
-    """Return what an eviction has cost: its grace may have given time for a checkpoint."""
-    placement.checkpointed_at = stored_time(seen.checkpointed_s) or placement.checkpointed_at
+    """Return what an eviction has cost."""
     at = stored_time(seen.finished_s) or now
     return dict(work_lost(job=job, placement=placement, now=at))
 

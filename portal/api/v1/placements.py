@@ -43,6 +43,9 @@ class PlacementSerializer(serializers.Serializer[Placement]):
     created_at = serializers.DateTimeField()
     started_at = serializers.DateTimeField(allow_null=True)
     released_at = serializers.DateTimeField(allow_null=True, help_text="null = held now.")
+    checkpointed_at = serializers.DateTimeField(
+        allow_null=True, help_text="Of its newest checkpoint; null = none was seen."
+    )
     replicas = ReplicaHoldSerializer(many=True)
 
 

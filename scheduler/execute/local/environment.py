@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 
 from scheduler.execute.base import Binding, ReplicaBinding
+from scheduler.execute.local.checkpoints import FOLDER
 
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 NO_DEVICE = "-1"
@@ -15,8 +16,8 @@ def replica_environment(
 ) -> dict[str, str]:
     """Return all variables of one replica.
 
-    The job's own ones win over the defaults; what says who it is and which devices it holds can't
-    be set by the job.
+    The job's own ones win over the defaults; what says who it is, where its checkpoints go and
+    which devices it holds can't be set by the job.
     """
     return {
         "PATH": path,
@@ -29,6 +30,7 @@ def replica_environment(
         "OMP_NUM_THREADS": str(max(1, math.ceil(binding.cpu_milli / 1000))),
         **binding.env,
         **_identity(binding, replica),
+        "KILTER_CHECKPOINT_DIR": f"{home}/{FOLDER}",
         **device_variables(replica),
     }
 

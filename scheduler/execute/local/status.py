@@ -28,6 +28,7 @@ class Status:
         cpu_frac, memory_mib: of all processes together.
         log_truncated, log_error: whether output was dropped, and why a write failed.
         cores: what the processes may run on.
+        checkpointed_s: as in Observation.
     """
 
     phase: Phase
@@ -44,6 +45,7 @@ class Status:
     log_truncated: bool = False
     log_error: str = ""
     cores: list[int] = field(default_factory=list)
+    checkpointed_s: float | None = None
 
     def to_record(self) -> dict[str, object]:
         """Return the status as JSON values."""
@@ -62,6 +64,7 @@ class Status:
             message=self.message,
             cpu_frac=self.cpu_frac,
             memory_mib=self.memory_mib,
+            checkpointed_s=self.checkpointed_s,
         )
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from scheduler.execute.base import Phase
 from scheduler.execute.local import procfs, spawn
+from scheduler.execute.local.checkpoints import newest_checkpoint_s
 from scheduler.execute.local.cores import choose_cores, keep_to_cores
 from scheduler.execute.local.output import Output
 from scheduler.execute.local.spec import EVICT, OUTPUT, STATUS, Spec, read_spec
@@ -27,6 +28,8 @@ from scheduler.execute.records import CorruptRecordError, read_record, write_rec
 
 TICK_S = 0.25
 PUBLISH_EVERY_S = 2.0
+LOOK_EVERY_S = 5.0
+"""For a checkpoint: far more often than one is worth writing."""
 READ_BYTES = 65536
 END_USER_TRIES = 10
 STUCK_AFTER_S = 30.0
@@ -56,7 +59,7 @@ class Supervisor:
         self._deadline_s = float("inf")
         self._told_to_stop = False
         self._unsaved = False
-        self._published_s = float("-inf")
+        self._published_s = self._looked_s = float("-inf")
         self._meter = Meter(now_s=time.monotonic(), ended_s=ended_children_s())
         many = len(spec.binding.replicas) > 1
         self._output = Output(folder / OUTPUT, cap_bytes=spec.log_cap_bytes, prefixed=many)
@@ -112,6 +115,9 @@ class Supervisor:
             self._end(Verdict(Phase.SUCCEEDED, "", "", 0), grace_s=0.0)
         if now_s >= self._kill_at_s:
             self._kill(below)
+        if now_s - self._looked_s >= LOOK_EVERY_S:
+            self._looked_s = now_s
+            self._look_for_checkpoint()
         if now_s - self._published_s >= PUBLISH_EVERY_S:
             self._output.flush()
             self._publish()
@@ -178,6 +184,11 @@ class Supervisor:
         if used_mib > limit_mib:
             message = f"The job used {used_mib} MiB of memory; its limit is {limit_mib} MiB."
             self._end(Verdict(Phase.FAILED, "memory_limit", message), grace_s=0.0)
+
+    def _look_for_checkpoint(self) -> None:
+        """Note the newest one; a file may bear any time, but none was written after now."""
+        newest_s = newest_checkpoint_s(self._spec.work)
+        self._status.checkpointed_s = None if newest_s is None else min(newest_s, self._wall_s())
 
     def _note_ends(self) -> None:
         """See which replicas ended, and leave them unreaped: so their group's id stays theirs."""
@@ -247,6 +258,7 @@ class Supervisor:
         if status.exit_code is None:
             status.exit_code = verdict.exit_code
         status.finished_s = self._wall_s()
+        self._look_for_checkpoint()
         status.cpu_frac = status.memory_mib = None
         self._publish()
         while self._unsaved and self._folder.is_dir():

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from scheduler.execute.base import ExecutorRejectedError
+from scheduler.execute.local.checkpoints import prepare_checkpoints
 from scheduler.execute.local.exposure import is_open
 from scheduler.execute.local.users import JobUser
 
@@ -28,7 +29,9 @@ def work_root(folder: Path, user: JobUser | None) -> Path:
 
 
 def prepare_work(root: Path, job_uid: str, user: JobUser | None) -> Path:
-    """Return the job's work folder, made where it is missing; `job_uid` is a checked UUID.
+    """Return the job's work folder, made where it is missing, and in it that of its checkpoints.
+
+    `job_uid` is a checked UUID.
 
     Raises:
         ExecutorRejectedError: somebody else made the folder that we would use.
@@ -46,6 +49,7 @@ def prepare_work(root: Path, job_uid: str, user: JobUser | None) -> Path:
         os.chown(work, user.uid, user.gid, follow_symlinks=False)
     if user is not None and os.lstat(work).st_uid != user.uid:
         raise ExecutorRejectedError("the job's work folder belongs to another user by now")
+    prepare_checkpoints(work, user)
     return work
 
 

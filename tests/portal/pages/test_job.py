@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from portal.pages.job import steps
 from scheduler.choices import JobState
-from scheduler.models import Job, JobEvent
+from scheduler.models import Job, JobEvent, Placement
 from tests.factories import NOW
 from tests.portal.pages.conftest import World, text_of
 
@@ -30,6 +30,23 @@ def test_a_waiting_job_says_why_what_helps_and_when(ada: Client, world: World) -
     assert "Ask for 2 devices per replica, and it starts now." in page
     assert 'datetime="2026-03-02T12:10:00+00:00"' in page
     assert "<dd>3</dd>" in page
+
+
+def test_a_job_shows_its_last_checkpoint_until_it_is_over(ada: Client, world: World) -> None:
+    saved_at = NOW - timedelta(minutes=3)
+    for attempt, at in ((1, saved_at), (2, None)):  # the second one has saved nothing yet
+        Placement.objects.create(
+            job=world.job,
+            attempt=attempt,
+            cluster=world.demo,
+            created_at=NOW,
+            released_at=NOW if attempt == 1 else None,
+            checkpointed_at=at,
+        )
+    path = f"/jobs/{world.job.pk}/"
+    assert f'Last checkpoint: <time datetime="{saved_at.isoformat()}"' in text_of(ada.get(path))
+    Job.objects.filter(pk=world.job.pk).update(state=JobState.SUCCEEDED)
+    assert "data-checkpoint" not in text_of(ada.get(path))
 
 
 def test_name_command_and_environment_are_shown_as_text(ada: Client, world: World) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,76 @@ def test_a_job_evicted_before_it_started_never_ran(tmp_path: Path) -> None:
     assert (end.phase, end.started_s) == (Phase.CANCELLED, None)
 
 
+def test_an_evicted_job_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None:
+    """Of 100 s, with a checkpoint every 20 s, it runs 50 s or a little less: 40 s are safe."""
+    executor = _built(tmp_path)
+    job = binding(
+        uid=SOUND, expected_duration_s=100.0, time_limit_s=500.0, checkpoint_interval_s=20.0
+    )
+    executor.bind(job)
+    executor.observe(now_s=1000.0)
+    started_s = _only(executor, 1003.0).started_s
+    assert started_s is not None
+    seen = _only(executor, started_s + 41.0)
+    assert seen.checkpointed_s == pytest.approx(started_s + 40.0)
+    executor.evict(SOUND, 1, grace_s=0.0, reason="preempted")
+    assert _only(executor, started_s + 50.0).phase is Phase.CANCELLED
+    executor.forget(SOUND, 1)
+    executor.bind(replace(job, attempt=2))
+    executor.observe(now_s=2000.0)
+    begun = _only(executor, 2010.0)
+    assert begun.started_s is not None
+    assert begun.checkpointed_s is None
+    end = _only(executor, 2100.0)
+    assert end.phase is Phase.SUCCEEDED
+    assert end.finished_s == pytest.approx(begun.started_s + 60.0)
+
+
+@pytest.mark.parametrize("every_s", [0.0, 60.0])
+def test_a_job_without_a_checkpoint_begins_again(tmp_path: Path, every_s: float) -> None:
+    executor = _built(tmp_path)
+    job = binding(
+        uid=SOUND, expected_duration_s=100.0, time_limit_s=500.0, checkpoint_interval_s=every_s
+    )
+    executor.bind(job)
+    executor.observe(now_s=1000.0)
+    executor.evict(SOUND, 1, grace_s=0.0, reason="preempted")
+    assert _only(executor, 1050.0).phase is Phase.CANCELLED
+    executor.bind(replace(job, attempt=2))
+    executor.observe(now_s=2000.0)
+    assert {each.phase for each in executor.observe(now_s=2099.0)} == {
+        Phase.CANCELLED,
+        Phase.RUNNING,
+    }
+
+
+def test_what_two_attempts_have_saved_adds_up_and_damage_counts_as_none(tmp_path: Path) -> None:
+    """Twice 40 s and more of 100 s are saved, in steps of 20 s; at the third attempt 20 s are left.
+
+    Where the second record is damaged, the first one alone counts: 60 s are left.
+    """
+    executor = _built(tmp_path)
+    job = binding(
+        uid=SOUND, expected_duration_s=100.0, time_limit_s=500.0, checkpoint_interval_s=20.0
+    )
+    for attempt, now_s in ((1, 1000.0), (2, 2000.0)):
+        executor.bind(replace(job, attempt=attempt))
+        executor.observe(now_s=now_s)
+        executor.observe(now_s=now_s + 50.0)
+        executor.evict(SOUND, attempt, grace_s=0.0, reason="preempted")
+        executor.observe(now_s=now_s + 51.0)
+        executor.forget(SOUND, attempt)
+    for attempt, left_s in ((3, 20.0), (4, 60.0)):
+        executor.bind(replace(job, attempt=attempt))
+        executor.observe(now_s=3000.0 * attempt)
+        end = _only(executor, 3000.0 * attempt + 99.0)
+        assert end.started_s is not None
+        assert end.finished_s == pytest.approx(end.started_s + left_s)
+        executor.forget(SOUND, attempt)
+        for damaged in (2, 3):
+            (tmp_path / "ended" / f"{SOUND}.{damaged}.json").write_text("{")
+
+
 def test_a_scaled_clock_is_told_in_real_time(tmp_path: Path) -> None:
     executor = _built(tmp_path, lambda real_s: 5000.0 + (real_s - 1000.0) * 100.0)
     executor.bind(binding(uid=SOUND, expected_duration_s=1000.0, time_limit_s=5000.0))
@@ -132,6 +203,7 @@ def test_some_jobs_fail_and_always_the_same_ones() -> None:
     record = {
         "bound_s": 0.0,
         "duration_s": 100.0,
+        "done_s": 0.0,
         "time_limit_s": 200.0,
         "evict": None,
     }

@@ -125,6 +125,48 @@ def test_both_sides_are_told_in_numbers_and_no_other_teams_names(world: World) -
     assert back.data == {"lost_s": 46, "lost_device_s": 92, "beneficiary": str(needy.pk)}
 
 
+def test_a_checkpoint_that_was_seen_counts_more_than_one_declared(world: World) -> None:
+    """At 100 s the interval would have 60 s safe; the executor saw the last checkpoint at 10 s.
+
+    In its grace the job saves once more, at 104 s, and ends at 106 s: 2 s of 2 devices are lost.
+    """
+    victim = running(world, checkpoint_interval_s=60)
+    started = Job.objects.get(pk=victim.pk).started_at
+    assert started is not None
+    world.says(
+        victim,
+        Phase.RUNNING,
+        started_s=started.timestamp(),
+        checkpointed_s=started.timestamp() + 10,
+    )
+    world.now = started + timedelta(seconds=99)
+    world.cycle()
+    assert seen_running(world).checkpointed_s == started.timestamp() + 10
+    evict(world, [victim], world.submit("needy", devices=2))
+    world.now = started + timedelta(seconds=106)
+    world.says(victim, Phase.CANCELLED, checkpointed_s=started.timestamp() + 104)
+    world.cycle(after_s=0)
+    back = JobEvent.objects.get(job=victim, to_state="queued", from_state="running")
+    assert (back.data["lost_s"], back.data["lost_device_s"]) == (2, 4)
+    placement = Placement.objects.get(job=victim)
+    assert placement.checkpointed_at == started + timedelta(seconds=104)
+
+
+def test_who_saved_last_makes_room_though_it_has_run_longer(world: World) -> None:
+    world.cluster.policy.preempt_by_priority = True
+    world.cluster.policy.preempt_delay_s = world.cluster.policy.preempt_min_runtime_s = 0
+    world.cluster.policy.save()
+    older = running(world, "older", devices=1, priority_class="low")
+    world.now += timedelta(seconds=100)
+    running(world, "newer", devices=1, priority_class="low")
+    needy = world.submit("needy", devices=1, priority_class="high")
+    world.now += timedelta(seconds=60)
+    world.says(older, Phase.RUNNING, checkpointed_s=world.now.timestamp())
+    world.cycle()
+    (intent,) = Intent.objects.filter(verb="evict")
+    assert (intent.placement.job_id, intent.beneficiary_id) == (older.pk, needy.pk)
+
+
 def test_what_runs_out_is_seen_by_the_next_decision(world: World) -> None:
     victim = running(world)
     assert seen_running(world).ending_s is None

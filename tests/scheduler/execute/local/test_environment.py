@@ -44,6 +44,7 @@ def test_a_job_may_change_defaults_but_not_who_it_is() -> None:
     env = {"PATH": "/mine", "OMP_NUM_THREADS": "1", "KILTER_JOB_ID": "x", "KILTER_REPLICA": "9"}
     job = binding(env=env, cpu_milli=2500)
     found = replica_environment(job, job.replicas[0], home="/w", path="/bin")
+    assert found["KILTER_CHECKPOINT_DIR"] == "/w/checkpoints"
     assert (found["PATH"], found["OMP_NUM_THREADS"]) == ("/mine", "1")
     assert (found["KILTER_JOB_ID"], found["KILTER_REPLICA"]) == (job.uid, "0")
 

@@ -29,4 +29,6 @@ def test_training_goes_on_from_its_checkpoint_after_an_eviction(bench: Bench) ->
     lines = bench.output(second).decode().splitlines()
     assert lines[0].endswith(f"at step {step}")
     assert lines[-1] == "done"
-    assert (bench.folder / "work" / first.uid / "checkpoint-0.npz").stat().st_size > 1000
+    assert (
+        bench.folder / "work" / first.uid / "checkpoints" / "checkpoint-0.npz"
+    ).stat().st_size > 1000
