@@ -14,7 +14,7 @@ from scheduler.core.errors import require
 from scheduler.core.plan import EvictionCause, Plan, Resize, Start
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import CPU_FLAVOR
+from scheduler.core.resources import CPU_FLAVOR, is_flavor
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 
 Held: TypeAlias = Counter[tuple[str, str]]
@@ -51,6 +51,8 @@ def check_disruptions(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy |
         _check_loss(snapshot, loss)
         if policy:
             _check_policy(policy, plan.now_s, loss)
+        if loss.cause is EvictionCause.RECLAIMED:
+            _check_claim(snapshot, plan, loss)
     _check_guarantees(snapshot, plan, losses)
 
 
@@ -103,6 +105,8 @@ def _losses(snapshot: Snapshot, plan: Plan, running: Mapping[str, RunningJob]) -
 def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
     """Check preemptibility, priority (law 6) and the fence (law 7)."""
     uid, victim, taker = loss.job.spec.uid, loss.job.spec, loss.taker
+    tenants = {tenant.slug for tenant in snapshot.tenants}
+    require({victim.tenant, taker.tenant} <= tenants, f"job {uid!r} makes room between strangers")
     require(victim.preemptible, f"job {uid!r} is not preemptible")
     require(victim.priority <= taker.priority, f"job {uid!r} is of higher priority")
     if loss.cause is EvictionCause.PREEMPTED:
@@ -132,6 +136,26 @@ def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 
+def _check_claim(snapshot: Snapshot, plan: Plan, loss: _Loss) -> None:
+    """Check that the taker's side is within its guarantee with the job, on some flavor (law 4).
+
+    They must meet in a flavor with quotas: without one nobody owns anything.
+    """
+    taker, limited = loss.taker, {name for tenant in snapshot.tenants for name in tenant.quotas}
+    main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
+    slug, own = _sides(snapshot, taker.tenant, loss.job.spec.tenant)[-1]
+    left = _held_at_least(snapshot, plan)
+    for flavor in _options(snapshot, taker):
+        held, wants = Held(left), Held()
+        charge(wants, taker, flavor, taker.replicas_min)
+        held.update(wants)
+        names = {name for _, name in wants}
+        above = [_above(snapshot, slug, name, held, own=own) for name in names & limited]
+        if (main if main in names else CPU_FLAVOR) in limited and max(above) <= 0:
+            return
+    require(False, f"job {loss.job.spec.uid!r} is reclaimed by {slug!r}, which has all it owns")
+
+
 def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:
     """Check that nobody is pushed below its guarantee (laws 2 and 5)."""
     lost: dict[tuple[str, bool, str], Held] = {}
@@ -151,11 +175,8 @@ def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -
     for (slug, own, flavor), amounts in lost.items():
         left = Counter(at_end)
         left.subtract(amounts)
-        used, owned = _standing(snapshot, flavor, left)
-        if own:
-            line = next(t for t in snapshot.tenants if t.slug == slug).quotas.get(flavor)
-            used[slug], owned[slug] = left[slug, flavor], line.nominal if line else 0
-        require(used[slug] >= owned[slug], f"{slug!r} is pushed below its quota of {flavor!r}")
+        above = _above(snapshot, slug, flavor, left, own=own)
+        require(above >= 0, f"{slug!r} is pushed below its quota of {flavor!r}")
 
 
 def _sides(snapshot: Snapshot, loser: str, taker: str) -> list[tuple[str, bool]]:
@@ -179,8 +200,7 @@ def _upwards(snapshot: Snapshot, slug: str) -> list[str]:
 def _judged(snapshot: Snapshot, loss: _Loss) -> set[str]:
     """Return the flavors with quotas in which the loser is judged."""
     main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
-    flavors = loss.taker.flavors or [flavor.name for flavor in snapshot.fleet.flavors]
-    wanted = {CPU_FLAVOR, *(flavors if loss.taker.shape.devices else ())}
+    wanted = {CPU_FLAVOR, *_options(snapshot, loss.taker)}
     limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
     return ({main} if main in wanted else {main, CPU_FLAVOR}) & limited
 
@@ -198,11 +218,40 @@ def _held_at_end(snapshot: Snapshot, plan: Plan) -> Held:
         charge(held, jobs[start.uid], start.flavor, len(start.replicas))
     for pending in plan.pending:
         if pending.code is WaitReason.WAITING_FOR_PREEMPTED_JOBS:
-            spec, names = jobs[pending.uid], [f.name for f in snapshot.fleet.flavors]
+            spec = jobs[pending.uid]
             held[spec.tenant, CPU_FLAVOR] += spec.shape.cpu_milli * spec.replicas_min
-            for flavor in spec.flavors or names:
+            for flavor in _options(snapshot, spec):
                 held[spec.tenant, flavor] += spec.shape.device_milli * spec.replicas_min
     return held
+
+
+def _held_at_least(snapshot: Snapshot, plan: Plan) -> Held:
+    """Return the least that tenants can hold once all that was told to leave has left."""
+    held, told = Held(), {one.uid: 0 for one in plan.preempts}
+    told |= {one.uid: len(one.replicas) for one in plan.resizes if one.beneficiary}
+    for job in snapshot.running:
+        stays = len(job.replicas) if job.ending_s is None else len(job.keeps)
+        stays = told.get(job.spec.uid, stays)
+        charge(held, job.spec, snapshot.fleet.flavor_held(job.replicas), stays)
+    return held
+
+
+def _options(snapshot: Snapshot, job: JobSpec) -> list[str]:
+    """Return the flavors that a job may be given, by name or by MIG profile; [""] for none."""
+    if not job.shape.devices:
+        return [""]
+    names = [flavor.name for flavor in snapshot.fleet.flavors]
+    asked = job.flavors
+    return [n for n in names if not asked or any(is_flavor(n, one) for one in asked)]
+
+
+def _above(snapshot: Snapshot, slug: str, flavor: str, held: Held, *, own: bool) -> int:
+    """Return what a tenant, or its own jobs alone, hold above what is guaranteed to them."""
+    if own:
+        line = next(t for t in snapshot.tenants if t.slug == slug).quotas.get(flavor)
+        return held[slug, flavor] - (line.nominal if line else 0)
+    used, owned = _standing(snapshot, flavor, held)
+    return used[slug] - owned[slug]
 
 
 def _standing(snapshot: Snapshot, flavor: str, held: Held) -> tuple[dict[str, int], dict[str, int]]:

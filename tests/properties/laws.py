@@ -77,13 +77,46 @@ def broken_laws(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> lis
     return found
 
 
+def options_of(snapshot: Snapshot, job: JobSpec) -> list[str]:
+    """Return the flavors that a job may be given; [""] for a job without devices."""
+    if not job.shape.devices:
+        return [""]
+    names = [flavor.name for flavor in snapshot.fleet.flavors]
+    wanted = {(name, asked) for name in names for asked in job.flavors or (name,)}
+    return sorted({n for n, asked in wanted if n == asked or n.endswith(f"-mig-{asked}")})
+
+
+def broken_shrinks(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> list[str]:
+    """Return what the resizes for others break of what no order of decisions excuses."""
+    running = {job.spec.uid: job for job in snapshot.running}
+    pending = {job.uid: job for job in snapshot.pending}
+    found, lines = list[str](), Tree(snapshot.tenants, "cpu")
+    for one in plan.resizes:
+        if not one.beneficiary:
+            continue
+        job, taker = running[one.uid], pending[one.beneficiary]
+        fence = [s for s in lines.line(taker.tenant) if lines.tenants[s].preemption_fence]
+        asks_s = max(taker.submitted_s, taker.not_before_s, taker.promised_s) + policy.delay_s
+        checks = {
+            "preemptible": job.spec.preemptible,
+            "law 6": job.spec.priority <= taker.priority,
+            "law 7": not fence or fence[0] in lines.line(job.spec.tenant),
+            "delay": plan.now_s >= asks_s,
+            "min_runtime": plan.now_s - job.started_s >= policy.min_runtime_s,
+            "allowed": policy.by_reclaim or policy.by_priority,
+        }
+        found += [f"{one.uid}: {name}" for name, good in checks.items() if not good]
+    return found
+
+
 def _of_policy(
     job: RunningJob, taker: JobSpec, policy: PreemptionPolicy, cause: EvictionCause, now_s: float
 ) -> list[str]:
     checks = {
         "preemptible": job.spec.preemptible,
         "allowed": policy.by_reclaim if cause is EvictionCause.RECLAIMED else policy.by_priority,
-        "delay": now_s - max(taker.submitted_s, taker.promised_s) >= policy.delay_s,
+        "delay": now_s - max(taker.submitted_s, taker.not_before_s, taker.promised_s)
+        >= policy.delay_s,
         "min_runtime": now_s - job.started_s >= policy.min_runtime_s,
         "most_evictions": job.spec.preempted_count < policy.most_evictions,
         "not told before": job.ending_s is None,
@@ -104,8 +137,9 @@ def _of_standing(
         wrong.append("law 7")
     if job.spec.tenant == taker.tenant:
         return wrong + (["law 4, own tenant"] if cause is EvictionCause.RECLAIMED else [])
-    names = [f.name for f in snapshot.fleet.flavors]
-    options = list(taker.flavors or names) if taker.shape.devices else [""]
+    options = options_of(snapshot, taker)
+    if not options:
+        return [*wrong, "nothing that it could take"]
     broken = [_on_flavor(snapshot, plan, job, taker, cause, option) for option in options]
     return wrong if any(not one for one in broken) else wrong + broken[0]
 
@@ -173,7 +207,6 @@ def _held(snapshot: Snapshot, plan: Plan, *, most: bool) -> dict[tuple[str, str]
         for one in plan.pending:
             if one.code == "waiting_for_preempted_jobs":
                 job_spec = pending[one.uid]
-                names = [f.name for f in snapshot.fleet.flavors]
-                for flavor in (job_spec.flavors or names) if job_spec.shape.devices else ("",):
+                for flavor in options_of(snapshot, job_spec):
                     add(job_spec, flavor, job_spec.replicas_min)
     return held
