@@ -13,6 +13,7 @@ from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
+from scheduler.decide.strategies.rules import REPORT, turns_of
 from scheduler.decide.turns import Turns
 from scheduler.decide.validate import validate, validate_policy
 
@@ -21,8 +22,6 @@ LATE_FRAC, LATE_LEAST_S = 0.1, 0.05
 
 EVERYTHING = attrgetter("p50_s", "p90_s", "waited_s", "started", "gang")
 """Of an `Expectation`, to order them by."""
-
-NOT_NEEDED = SolverReport(RULES, RULES, "not_needed")
 
 
 def decide(
@@ -50,20 +49,23 @@ def decide(
         InvalidSnapshotError: the snapshot contradicts itself.
         InvalidPolicyError: the policy cannot be followed.
     """
-    began_s = clock() if clock else 0.0
+    spent_s = _stopwatch(clock)
     same = carried_over(last, snapshot, policy, now_s=now_s) if last else None
     if same:
-        return _timed(same, clock() - began_s if clock else 0.0)
+        return _timed(same, spent_s())
     validate_policy(policy)
     validate(snapshot)
     snapshot, asked = _ordered(snapshot), asked_of(snapshot, policy)
-    plan = _rules(snapshot, policy, asked, now_s=now_s, budget_s=budget_s)
-    spent_s = clock() - began_s if clock else 0.0
-    if asked != RULES and plan.solver.status not in FAILED:
-        rules, left_s = _timed(plan, spent_s), max(0.0, budget_s - spent_s)
-        plan = _improved(snapshot, policy, asked, rules, now_s=now_s, budget_s=left_s, clock=clock)
-        spent_s = clock() - began_s if clock else 0.0
-    return _timed(plan, spent_s)
+    turns = turns_of(snapshot, policy, now_s=now_s)
+    report = replace(REPORT, asked=asked)
+    if asked != RULES:
+        draft = turns.draft(replace(report, wall_s=spent_s()))
+        left_s = max(0.0, budget_s - spent_s())
+        plan = _improved(snapshot, policy, draft, now_s=now_s, budget_s=left_s, clock=clock)
+        if plan.solver.strategy != RULES:
+            return _timed(plan, spent_s())
+        report = plan.solver
+    return _timed(_checked(snapshot, policy, turns.plan(report), now_s=now_s), spent_s())
 
 
 def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Start | Pending:
@@ -80,7 +82,7 @@ def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) 
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself, or holds the job already.
     """
-    plan = _turns(snapshot, policy, job, now_s=now_s).plan(NOT_NEEDED)
+    plan = _turns(snapshot, policy, job, now_s=now_s).plan(REPORT)
     if plan.starts and plan.starts[-1].uid == job.uid:
         return plan.starts[-1]
     answer = next(pending for pending in plan.pending if pending.uid == job.uid)
@@ -134,18 +136,16 @@ def load(strategy: str) -> Strategy:
     return loaded
 
 
-def _rules(
-    snapshot: Snapshot, policy: Policy, asked: str, *, now_s: float, budget_s: float
-) -> Plan:
+def _checked(snapshot: Snapshot, policy: Policy, plan: Plan, *, now_s: float) -> Plan:
     """Return the rules plan if it holds, else one that starts nothing and says so.
 
-    Then nobody else is asked: other strategies begin with the rules plan, and what is wrong with
-    it is to be seen, whatever they would make of it.
+    Then nobody else's plan is taken: other strategies begin with the rules plan, and what is wrong
+    with it is to be seen, whatever they would make of it.
     """
-    plan = load(RULES)(snapshot, policy, now_s=now_s, budget_s=budget_s)
     try:
         verify(snapshot, plan, policy, now_s=now_s)
     except InvalidPlanError as broken:
+        asked = plan.solver.asked
         return _nothing(snapshot, plan, SolverReport(RULES, asked, "invalid", note=str(broken)))
     return plan
 
@@ -161,32 +161,39 @@ def _nothing(snapshot: Snapshot, plan: Plan, report: SolverReport) -> Plan:
 def _improved(
     snapshot: Snapshot,
     policy: Policy,
-    asked: str,
     rules: Plan,
     *,
     now_s: float,
     budget_s: float,
     clock: Callable[[], float] | None,
 ) -> Plan:
-    """Return what the strategy makes of the rules plan; that plan itself if it fails."""
-    began_s = clock() if clock else 0.0
+    """Return what the strategy makes of the rules' draft; that draft, and why, if it fails."""
+    asked = rules.solver.asked
+    took_s = _stopwatch(clock)
+    if _checked(snapshot, policy, rules, now_s=now_s) is not rules:
+        return rules
     try:
         plan = load(asked)(
             snapshot, policy, now_s=now_s, budget_s=budget_s, incumbent=rules, clock=clock
         )
         verify(snapshot, plan, policy, now_s=now_s)
     except InvalidPlanError as broken:
-        return _replaced(rules, asked, "invalid", str(broken))
+        return _replaced(rules, "invalid", str(broken))
     except Exception as failure:  # noqa: BLE001 - a strategy is a plug-in: the rules answer for it
-        return _replaced(rules, asked, "error", f"{type(failure).__name__}: {failure}")
-    took_s = clock() - began_s if clock else 0.0
-    if took_s > budget_s + max(LATE_LEAST_S, LATE_FRAC * policy.budget_s):
-        return _replaced(rules, asked, "late", f"{took_s:.2f} s of {budget_s:.2f} s")
+        return _replaced(rules, "error", f"{type(failure).__name__}: {failure}")
+    if took_s() > budget_s + max(LATE_LEAST_S, LATE_FRAC * policy.budget_s):
+        return _replaced(rules, "late", f"{took_s():.2f} s of {budget_s:.2f} s")
     return plan
 
 
-def _replaced(rules: Plan, asked: str, status: str, note: str) -> Plan:
-    return replace(rules, solver=SolverReport(RULES, asked, status, note=note))
+def _replaced(rules: Plan, status: str, note: str) -> Plan:
+    return replace(rules, solver=SolverReport(RULES, rules.solver.asked, status, note=note))
+
+
+def _stopwatch(clock: Callable[[], float] | None) -> Callable[[], float]:
+    """Return what tells the seconds since now; always 0 without a clock."""
+    began_s = clock() if clock else 0.0
+    return lambda: clock() - began_s if clock else 0.0
 
 
 def _timed(plan: Plan, wall_s: float) -> Plan:

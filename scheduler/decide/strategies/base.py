@@ -11,7 +11,8 @@ from scheduler.core.snapshot import Snapshot
 class Strategy(Protocol):
     """Turns a snapshot into a plan; pure, deterministic for a given seed.
 
-    `incumbent` is the rules plan to start from and to beat; `clock` gives monotonic seconds.
+    `incumbent` is the rules plan to start from and to beat, a draft: who finds no better returns it
+    under a report of its own, and the rules complete it. `clock` gives monotonic seconds.
     """
 
     def __call__(

@@ -9,6 +9,8 @@ from scheduler.decide.turns import Turns
 
 NAME = "rules"
 
+REPORT = SolverReport(NAME, NAME, "not_needed")
+
 
 def decide(
     snapshot: Snapshot,
@@ -22,7 +24,12 @@ def decide(
 ) -> Plan:
     """Return the plan of the rules; they need neither budget nor incumbent nor clock."""
     del budget_s, incumbent, clock
+    return turns_of(snapshot, policy, now_s=now_s).plan(REPORT)
+
+
+def turns_of(snapshot: Snapshot, policy: Policy, *, now_s: float) -> Turns:
+    """Return the turns of the whole queue, in order."""
     turns = Turns(snapshot, policy, now_s=now_s)
     for ranked in turns.queue():
         turns.turn(ranked)
-    return turns.plan(SolverReport(NAME, NAME, "not_needed"))
+    return turns

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from scheduler.core.errors import InvalidPolicyError
+from scheduler.core.errors import InvalidPlanError, InvalidPolicyError
 from scheduler.core.plan import FAILED, Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
+from scheduler.core.verify import verify
 from scheduler.decide import cycle
 from scheduler.decide.cycle import asked_of, decide
 from scheduler.decide.shadow import compare
@@ -59,10 +60,17 @@ def test_rules_that_break_an_invariant_are_recorded_whoever_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The program would find a plan, and nobody would ever learn of what is wrong."""
-    monkeypatch.setitem(STRATEGIES, "rules", f"{misbehaving.MODULE}.greedy")
-    report = decided(two_devices(), Policy(strategy="optimising")).solver
+
+    def refuses_rules(snapshot: Snapshot, plan: Plan, policy: Policy, *, now_s: float) -> None:
+        if plan.solver.strategy == "rules":
+            raise InvalidPlanError("2000 taken")
+        verify(snapshot, plan, policy, now_s=now_s)
+
+    monkeypatch.setattr(cycle, "verify", refuses_rules)
+    plan = decided(two_devices(), Policy(strategy="optimising"))
+    report = plan.solver
     assert (report.strategy, report.asked, report.status) == ("rules", "optimising", "invalid")
-    assert "2000 taken" in report.note
+    assert (report.note, plan.starts) == ("2000 taken", ())
 
 
 def test_a_strategy_that_shifts_the_time_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,12 +18,15 @@ from scheduler.decide.strategies.base import RULES
 from scheduler.decide.strategies.optimising.bands import LEAST_SOLVE_S, Bands, Outcome, in_bands
 from scheduler.decide.strategies.optimising.classes import Key, key_of
 from scheduler.decide.strategies.optimising.engines import available
-from scheduler.decide.strategies.optimising.watch import Watch
+from scheduler.decide.strategies.optimising.watch import OutOfTimeError, Watch
 from scheduler.decide.turns import Turns
 
 NAME = "optimising"
-PASS_FACTOR = 1.0
-"""Placing and explaining is given so much of the time that the rules needed for it."""
+PASS_FACTOR = 1.5
+"""Placing and explaining is given so much of the time that the rules needed for their draft."""
+
+PLAN_FACTOR = 0.6
+"""Of that, this much is for what comes last: who does not come to it in time gives up."""
 
 BAND_PART = 0.4
 """Of the time left, a band gets its part of the jobs left, and at least this: high classes are
@@ -50,8 +53,8 @@ def decide(
         incumbent: the rules plan for the same snapshot; without it there is nothing to compare.
         clock: monotonic seconds; without it the budget limits the solves only.
     """
-    pass_s = PASS_FACTOR * incumbent.solver.wall_s if incumbent else 0.0
-    watch = Watch(budget_s - pass_s, clock, clock() if clock else 0.0)
+    rules_s, began_s = incumbent.solver.wall_s if incumbent else 0.0, clock() if clock else 0.0
+    watch = Watch(budget_s - PASS_FACTOR * rules_s, clock, began_s)
     if incumbent and watch.left_s() < LEAST_SOLVE_S:
         return _kept(incumbent, "timeout", None)
     turns = Turns(snapshot, policy, now_s=now_s)
@@ -62,17 +65,23 @@ def decide(
         return _kept(incumbent, "not_needed", value)
     if incumbent and watch.left_s() < LEAST_SOLVE_S:
         return _kept(incumbent, "timeout", value)
-    outcome = _decide_bands(turns, objective, incumbent, watch)
+    until = Watch(budget_s - PLAN_FACTOR * rules_s if incumbent else math.inf, clock, began_s)
+    try:
+        outcome = _decide_bands(turns, objective, incumbent, watch, until)
+    except OutOfTimeError:
+        if incumbent is None:
+            raise
+        return _kept(incumbent, "timeout", value)
     return _reported(_better(turns, objective, incumbent, outcome), policy)
 
 
 def _decide_bands(
-    turns: Turns, objective: Objective, incumbent: Plan | None, watch: Watch
+    turns: Turns, objective: Objective, incumbent: Plan | None, watch: Watch, until: Watch
 ) -> Outcome:
     """Decide band after band; each may take a part of the time that is left."""
     chosen = {start.uid: start.flavor for start in incumbent.starts} if incumbent else {}
-    whole, outcome = Bands(turns, objective, _solver(turns.policy), chosen), Outcome([])
-    waiting = len(turns.candidates)
+    whole = Bands(turns, objective, _solver(turns.policy), chosen, until)
+    waiting, outcome = len(turns.candidates), Outcome([])
     for band in in_bands(turns, incumbent, turns.policy, turns.now_s):
         limit_s = watch.left_s() * max(BAND_PART, len(band) / waiting)
         whole.decide(band, watch.part(limit_s), outcome)

@@ -21,7 +21,7 @@ from scheduler.decide.strategies.optimising.classes import group_jobs, group_nod
 from scheduler.decide.strategies.optimising.engines import ENGINES, FloatArray, positions
 from scheduler.decide.strategies.optimising.model import Model, build
 from scheduler.decide.strategies.optimising.search import Choice, Solution, search
-from scheduler.decide.strategies.optimising.watch import Watch
+from scheduler.decide.strategies.optimising.watch import OutOfTimeError, Watch
 from scheduler.decide.turns import Turns, parts_of
 
 LEAST_SOLVE_S = 0.02
@@ -78,22 +78,27 @@ class Bands:
         objective: to be maximised.
         engine: key of `ENGINES`.
         chosen: uid -> flavor, what the rules plan starts.
+        until: when every job is to have had its turn.
     """
 
     turns: Turns
     objective: Objective
     engine: str
     chosen: Mapping[str, str]
+    until: Watch
 
     def decide(self, band: Sequence[Ranked], watch: Watch, outcome: Outcome) -> None:
         """Start what the programs choose of one band, then give every other job its turn.
 
         Jobs of kinds that the rules decide get theirs first; the program is not asked about them.
+
+        Raises:
+            OutOfTimeError: it takes too long.
         """
         own: list[Ranked] = []
         for ranked in band:
             if self.turns.policy.strategy_of(ranked.job.kind) == RULES:
-                self.turns.turn(ranked)
+                self._turn(ranked)
             else:
                 own.append(ranked)
         before = self._value()
@@ -105,12 +110,17 @@ class Bands:
         started = {start.uid for start in self.turns.starts}
         for ranked in own:
             if ranked.job.uid not in started:
-                self.turns.turn(ranked)
+                self._turn(ranked)
         outcome.statuses.append(first.status)
         if first.bound is None or outcome.slack is None:
             outcome.slack = None
         else:
             outcome.slack += max(0.0, first.bound - (self._value() - before))
+
+    def _turn(self, ranked: Ranked) -> None:
+        if self.until.left_s() < 0:
+            raise OutOfTimeError
+        self.turns.turn(ranked)
 
     def _value(self) -> float:
         return self.objective.value(self.objective.after(self.turns.starts))

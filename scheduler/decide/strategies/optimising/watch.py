@@ -4,6 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 
+class OutOfTimeError(Exception):
+    """A budget is spent before there is anything to show for it."""
+
+
 @dataclass(slots=True)
 class Watch:
     """Seconds that may still be spent.
