@@ -6,7 +6,7 @@ from importlib import import_module
 from operator import attrgetter
 
 from scheduler.core.errors import InvalidPlanError
-from scheduler.core.plan import FAILED, Plan, SolverReport, Start
+from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec, Snapshot

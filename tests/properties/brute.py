@@ -237,9 +237,9 @@ def _neighbours(snapshot: Snapshot, begun: list[tuple[JobSpec, Start]]) -> list[
     for i, (device, one, new) in enumerate(there):
         for other_device, other, other_new in there[:i]:
             if device == other_device and (new or other_new):
-                rates = snapshot.pairs.get((one, other), (1, 1))
-                rates += snapshot.pairs.get((other, one), (1, 1))
-                if min(rates) < 0.5:
+                told = snapshot.pairs.get((one, other), (1, 1))
+                turned = snapshot.pairs.get((other, one), (1, 1))
+                if min(*told, *turned) < 0.5:
                     return ["a pair that is slow together"]
     return []
 

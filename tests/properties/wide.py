@@ -29,7 +29,7 @@ FLAVORS = {
     "odd": (None, 16_000, None),
     "a100-mig-1g.10gb": (40.0, 10_000, 60.0),
 }
-SHAPES = {
+SHAPES: dict[str, dict[str, str | None]] = {
     "flat": {"left": None, "right": None, "inner": None},
     "deep": {"all": None, "left": "all", "inner": "left", "right": "all"},
     "forest": {"left": None, "right": None, "inner": "right"},
@@ -230,7 +230,9 @@ def policies(draw: st.DrawFn, strategy: str = "rules") -> Policy:
     return Policy(
         strategy=strategy,
         placement=draw(st.sampled_from(sorted(SCORES))),
-        order=PriorityWeights(*(draw(weights) for _ in range(4)), 86_400.0, draw(weights)),
+        order=PriorityWeights(
+            draw(weights), draw(weights), draw(weights), draw(weights), qos=draw(weights)
+        ),
         objective=ObjectiveWeights(*(draw(st.sampled_from([0.0, 1.0])) for _ in range(4))),
         preemption=law,
         backfill_depth=draw(st.sampled_from([0, 1, 100])),
