@@ -12,7 +12,15 @@ from scheduler.models import Job
 from tests.portal.world import asked
 
 JOBS = "/api/v1/jobs/"
-AMOUNTS = ("cpu_milli", "memory_mib", "devices", "gpu_milli", "replicas", "time_limit_s")
+AMOUNTS = (
+    "cpu_milli",
+    "memory_mib",
+    "devices",
+    "gpu_milli",
+    "replicas",
+    "time_limit_s",
+    "checkpoint_interval_s",
+)
 NOT_AMOUNTS: dict[str, Any] = {
     "a float": 0.5,
     "a whole float": 4.0,
@@ -25,6 +33,9 @@ NOT_AMOUNTS: dict[str, Any] = {
     "a number as text": "1",
     "negative": -1,
     "absurd": 10**30,
+    "beyond a 32-bit column": 2**31,
+    "text": "ten minutes",
+    "NaN as text": "NaN",
     "a boolean": True,
     "a list": [1],
     "an object": {"n": 1},
@@ -48,6 +59,18 @@ def test_an_amount_is_a_json_integer_within_bounds(
 def test_zero_is_refused_where_something_is_needed(ada: APIClient, field: str) -> None:
     answer = ada.post(JOBS, asked(**{field: 0}), format="json")
     assert (answer.status_code, list(answer.json()["fields"])) == (400, [field])
+
+
+@pytest.mark.parametrize(("interval_s", "status"), [(0, 201), (31_536_000, 201), (31_536_001, 400)])
+def test_a_checkpoint_interval_is_from_none_to_a_year(
+    ada: APIClient, interval_s: int, status: int
+) -> None:
+    answer = ada.post(JOBS, asked(checkpoint_interval_s=interval_s), format="json")
+    assert answer.status_code == status
+    if status == 400:
+        assert list(answer.json()["fields"]) == ["checkpoint_interval_s"]
+    else:
+        assert answer.json()["checkpoint_interval_s"] == interval_s
 
 
 def test_null_means_the_default(ada: APIClient) -> None:
@@ -114,6 +137,7 @@ BODIES = {
     "NaN": b'{"min_throughput": NaN}',
     "Infinity": b'{"min_throughput": -Infinity}',
     "a number that is infinite": b'{"min_throughput": 1e999}',
+    "an interval that is not a number": b'{"checkpoint_interval_s": NaN}',
     "a key that stands there twice": b'{"name": "a", "name": "b"}',
     "a key that stands there twice, deep": b'{"env": {"A": "1", "A": "2"}}',
     "half a surrogate pair": b'{"name": "\\ud800"}',
