@@ -57,7 +57,6 @@ class JobState(TextChoices):
     FAILED = "failed", _("failed")
     CANCELLED = "cancelled", _("cancelled")
     TIMED_OUT = "timed_out", _("timed out")
-    PREEMPTED = "preempted", _("preempted")
 
 
 _S = JobState
@@ -66,9 +65,8 @@ _ENDS = frozenset({_S.SUCCEEDED, _S.FAILED, _S.CANCELLED, _S.TIMED_OUT})
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     _S.AWAITING_APPROVAL: frozenset({_S.QUEUED, _S.CANCELLED}),
     _S.QUEUED: frozenset({_S.STARTING, _S.CANCELLED, _S.FAILED}),
-    _S.STARTING: _ENDS | {_S.RUNNING, _S.QUEUED, _S.PREEMPTED},
-    _S.RUNNING: _ENDS | {_S.QUEUED, _S.PREEMPTED},
-    _S.PREEMPTED: frozenset({_S.QUEUED, _S.CANCELLED}),
+    _S.STARTING: _ENDS | {_S.RUNNING, _S.QUEUED},
+    _S.RUNNING: _ENDS | {_S.QUEUED},
     _S.SUCCEEDED: frozenset(),
     _S.FAILED: frozenset(),
     _S.CANCELLED: frozenset(),
@@ -76,7 +74,7 @@ TRANSITIONS: dict[JobState, frozenset[JobState]] = {
 }
 
 FINAL_STATES = _ENDS
-WAITING_STATES = frozenset({_S.AWAITING_APPROVAL, _S.QUEUED, _S.PREEMPTED})
+WAITING_STATES = frozenset({_S.AWAITING_APPROVAL, _S.QUEUED})
 HOLDING_STATES = frozenset({_S.STARTING, _S.RUNNING})
 
 

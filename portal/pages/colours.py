@@ -53,7 +53,6 @@ JOB_STATES: Final[dict[str, StateLook]] = {
     "failed": _look("circle-x", "#dc2626/#f87171", "#991b1b/#fecaca", "#fee2e2/#7f1d1d"),
     "cancelled": _look("ban", "#64748b/#94a3b8", "#475569/#e2e8f0", "#e2e8f0/#334155"),
     "timed_out": _look("player-stop", "#ea580c/#fb923c", "#9a3412/#fed7aa", "#ffedd5/#7c2d12"),
-    "preempted": _look("arrow-back-up", "#db2777/#f472b6", "#9d174d/#fbcfe8", "#fce7f3/#831843"),
 }
 """One look per `scheduler.choices.JobState`: queued violet, running blue, done green."""
 

@@ -121,7 +121,8 @@ class JobSpec:
         submitted_s: epoch seconds.
         tolerations: taint keys that the job tolerates.
         hold: why it may not start whatever is free ("" = it may): on_hold, awaiting_approval, ...
-        not_before_s: back-off after a failed start, epoch seconds; 0 = none.
+        not_before_s: back-off after a failed start, or when a promise came to nothing, epoch
+            seconds; 0 = none.
         min_throughput: QoS, least normalised throughput in 0..1 that the user accepts; 0 = any.
         promised_s: since when room is being made for it by evicting others, epoch seconds; 0 = none
             is. Jobs with a promise go first, so that what was freed for them is not taken.

@@ -228,7 +228,9 @@ class Job(models.Model):
     )
 
     attempt = models.PositiveIntegerField(default=0, help_text=_("Times that it was started."))
-    not_before = models.DateTimeField(null=True, help_text=_("Back-off after a failed start."))
+    not_before = models.DateTimeField(
+        null=True, help_text=_("Back-off after a failed start, or when a promise came to nothing.")
+    )
     promised_at = models.DateTimeField(
         null=True, help_text=_("Since when room is made for it by evicting others.")
     )

@@ -243,7 +243,9 @@ def promises_end(*, cluster: Cluster, now: datetime) -> int:
     """Take back promises that came to nothing, so that such jobs wait as all others do.
 
     All that was evicted for them has ended, and yet the cycle that saw it did not start them: the
-    room is not what it was to be, as where a freed node has failed.
+    room is not what it was to be, as where a freed node has failed. Such a job may start at once,
+    but it asks for evictions only after the policy's delay: else it and those that return to what
+    it could not use would evict and restart cycle after cycle.
 
     Returns:
         How many.
@@ -259,7 +261,7 @@ def promises_end(*, cluster: Cluster, now: datetime) -> int:
     with transaction.atomic():
         rows = waiting.select_for_update().filter(pk__in=keys).only("pk").order_by("pk")
         ended = [job.pk for job in rows]
-        waiting.filter(pk__in=ended).update(promised_at=None)
+        waiting.filter(pk__in=ended).update(promised_at=None, not_before=now)
         JobEvent.objects.bulk_create(
             JobEvent(
                 job_id=key,

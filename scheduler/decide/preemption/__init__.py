@@ -8,7 +8,8 @@ the profile, so that nobody is started into its place.
 In the next cycles those told to go are still there and free their places at `RunningJob.ending_s`.
 The job has a promise (`JobSpec.promised_s`), goes first in the queue, is planned there again and
 asks for nothing more. Where that room does not come it may ask again, once the delay has passed
-since the promise. A job that was evicted has a place in the queue like any other.
+since the promise, or since that was taken back (`JobSpec.not_before_s`). A job that was evicted has
+a place in the queue like any other.
 
 The turns ask here for each blocked job, so that it does not matter which strategy gave the turns:
 a plan's evictions always belong to the starts and reservations that they were found with.

@@ -49,6 +49,19 @@ def test_a_job_shows_its_last_checkpoint_until_it_is_over(ada: Client, world: Wo
     assert "data-checkpoint" not in text_of(ada.get(path))
 
 
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "Preempted once, to"), (3, "Preempted 3 times, to")]
+)
+def test_how_often_a_job_made_room_is_said(
+    ada: Client, world: World, count: int, said: str
+) -> None:
+    path = f"/jobs/{world.job.pk}/"
+    assert "data-preempted" not in text_of(ada.get(path))
+    Job.objects.filter(pk=world.job.pk).update(preempted_count=count)
+    assert said in text_of(ada.get(path))
+    assert said.lower().removesuffix(", to") in text_of(ada.get("/jobs/"))
+
+
 def test_name_command_and_environment_are_shown_as_text(ada: Client, world: World) -> None:
     Job.objects.filter(pk=world.job.pk).update(command="echo '<img src=x onerror=alert(1)>'")
     page = text_of(ada.get(f"/jobs/{world.job.pk}/"))

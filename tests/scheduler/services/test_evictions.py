@@ -17,6 +17,7 @@ from scheduler.execute.base import Phase
 from scheduler.models import Cycle, Decision, Intent, Job, JobEvent, Placement
 from scheduler.services.jobs import job_cancel
 from scheduler.services.plans import Committed, plan_commit
+from telemetry.models import Node
 from tests.scheduler.invariants import assert_sound
 from tests.scheduler.world import World
 
@@ -250,6 +251,25 @@ def test_a_promise_that_comes_to_nothing_is_taken_back(world: World) -> None:
     world.cycle()
     assert Job.objects.get(pk=needy.pk).promised_at is None
     assert JobEvent.objects.filter(job=needy, reason="promise_ended").count() == 1
+
+
+def test_who_was_promised_room_in_vain_evicts_others_only_after_the_delay(world: World) -> None:
+    world.cluster.policy.preempt_by_priority = True
+    world.cluster.policy.preempt_delay_s, world.cluster.policy.preempt_min_runtime_s = 60, 0
+    world.cluster.policy.save()
+    world.add_node("m")
+    victims = [running(world, name, priority_class="low") for name in ("one", "two")]
+    needy = world.submit("needy", devices=2, priority_class="high")
+    world.cycle(after_s=61)
+    (told,) = Intent.objects.filter(verb="evict")
+    Node.objects.filter(holds__placement=told.placement).update(scheduling="cordoned")
+    world.says(next(v for v in victims if v.pk == told.placement.job_id), Phase.CANCELLED)
+    world.cycle()
+    assert Job.objects.get(pk=needy.pk).promised_at is None
+    world.cycle(after_s=59)
+    assert Intent.objects.filter(verb="evict").count() == 1
+    world.cycle(after_s=1)
+    assert Intent.objects.filter(verb="evict", beneficiary=needy).count() == 2
 
 
 def test_a_beneficiary_that_is_cancelled_keeps_no_promise(world: World) -> None:
