@@ -1,6 +1,5 @@
 """How each cluster decides, and what its last cycles did; for those who run the portal."""
 
-import json
 from typing import Any
 
 from django.contrib import messages
@@ -20,6 +19,7 @@ from portal.pages.signed_in import (
     refused,
     require_platform_admin,
 )
+from portal.reasons import clash_sentence
 from scheduler.selectors.fairness import cycle_list
 from scheduler.selectors.pairings import pairing_list
 from scheduler.selectors.policies import policy_get
@@ -64,10 +64,10 @@ def clusters(request: SignedInRequest) -> HttpResponse:
 
 
 def _clashes(cluster: Cluster) -> list[dict[str, Any]]:
-    """Return the clashes of the last cycle, with their numbers as text."""
+    """Return the clashes of the last cycle, in words."""
     last = cycle_list(cluster=cluster).first()
     found = last.clashes if last else []
-    return [{**clash, "text": json.dumps(clash["numbers"], sort_keys=True)} for clash in found]
+    return [{"uid": clash["uid"], "sentence": clash_sentence(clash)} for clash in found]
 
 
 def _initial(cluster: Cluster) -> dict[str, Any]:

@@ -25,22 +25,7 @@ CYCLE_WORDS: Final[Mapping[str, str | Promise]] = {
 }
 """Strategies, statuses of `scheduler.core.plan.SolverReport`, steps of `scheduler.loop`."""
 
-CONSTRAINT_WORDS: Final[Mapping[str, str | Promise]] = {
-    "running": _("what runs"),
-    "power_cap": _("the power cap"),
-    "quota": _("the quota"),
-    "nodes": _("the size of the nodes"),
-    "flavors": _("the flavors asked for"),
-    "min_throughput": _("the throughput asked for"),
-}
-"""Groups of constraints of `scheduler.decide.clashes`."""
-
 
 def cycle_word(code: str) -> str:
     """Return a code in words; itself where it has none, such as a strategy from elsewhere."""
     return str(CYCLE_WORDS.get(code, code))
-
-
-def constraint_word(name: str) -> str:
-    """Return a group of constraints in words."""
-    return str(CONSTRAINT_WORDS.get(name, name))

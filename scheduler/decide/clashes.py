@@ -84,6 +84,7 @@ def _numbers(session: Session, job: JobSpec) -> Mapping[str, object]:
             "cpu_milli": shape.cpu_milli,
             "memory_mib": shape.memory_mib,
             "devices": shape.devices,
+            "gpu_milli": shape.gpu_milli,
         },
         "quota": {"tenant": job.tenant},
         "power_cap": {"cap_w": session.policy.power_cap_w},

@@ -6,8 +6,9 @@ from inspect import getsource
 import pytest
 
 from portal import reasons
+from portal.reasons.clashes import LIMITS, WISHES
 from scheduler.core.reasons import WaitReason
-from scheduler.decide import remedies, turns
+from scheduler.decide import clashes, remedies, turns
 from scheduler.execute import base
 
 SHAPE = {"replicas": 2, "cpu_milli": 1500, "memory_mib": 16384, "devices": 4, "gpu_milli": 1000}
@@ -36,6 +37,50 @@ def test_every_reason_of_an_executor_has_a_sentence() -> None:
     words = set(re.findall(r"\w+", doc.group(1)))
     assert "memory_limit" in words
     assert words <= set(reasons.ENDINGS)
+
+
+SIZE = {**SHAPE, "devices": 1, "gpu_milli": 500}
+CLASHES: dict[str, tuple[tuple[str, ...], dict[str, object], str]] = {
+    "what runs and a quota that was cut": (
+        ("running", "quota"),
+        {"tenant": "vision", "flavor": "cpu", "used_milli": 6000, "most_milli": 4500},
+        "vision runs 6 cores; its quota with all it may borrow is 4.5 cores.",
+    ),
+    "what runs and a power cap that was cut": (
+        ("running", "power_cap"),
+        {"held_w": 700.0, "cap_w": 500.0},
+        "What runs needs 700 W of board power; the cap is 500 W.",
+    ),
+    "one wish that nothing meets": (
+        ("nodes",),
+        {"nodes": SIZE},
+        "This alone rules it out: 2 × (1.5 cores, 16 GiB, 0.5 of a device) on nodes of this size.",
+    ),
+    "speed that only a flavor has which the tenant may not use": (
+        ("quota", "min_throughput"),
+        {"quota": {"tenant": "vision"}, "min_throughput": {"asked": 0.9}},
+        (
+            "Each can be met alone, but not together: the quota of vision, "
+            "at least 90 % of full speed."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("names", "numbers", "text"), CLASHES.values(), ids=CLASHES.keys())
+def test_what_clashes_is_said_in_numbers(
+    names: tuple[str, ...], numbers: dict[str, object], text: str
+) -> None:
+    assert reasons.clash_sentence({"constraints": names, "numbers": numbers}) == text
+
+
+def test_every_group_of_constraints_has_a_sentence() -> None:
+    source = getsource(clashes)
+    groups = set(re.findall(r'^        "(\w+)": lambda', source, re.MULTILINE))
+    assert groups == set(WISHES)
+    assert set(re.findall(r'Clash\(\("running", "(\w+)"\)', source)) == set(LIMITS)
+    for names in ([name] for name in groups):
+        assert "%(" not in reasons.clash_sentence({"constraints": names, "numbers": {}})
 
 
 def test_an_unknown_code_still_gets_an_answer() -> None:

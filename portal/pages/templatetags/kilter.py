@@ -16,7 +16,7 @@ from portal.pages import amounts
 from portal.pages.bars import Bar, BarSegment, bar_segments
 from portal.pages.cluster_titles import cluster_title
 from portal.pages.colours import JOB_STATES, NODE_STATES
-from portal.pages.cycle_words import constraint_word, cycle_word
+from portal.pages.cycle_words import cycle_word
 from portal.pages.script_strings import SCRIPT_STRINGS
 from scheduler.choices import JobState
 
@@ -29,7 +29,6 @@ register.filter("frac", amounts.frac_text)
 register.filter("duration", amounts.duration_text)
 register.filter("ago", amounts.ago_text)
 register.filter("cycle_word", cycle_word)
-register.filter("constraint_word", constraint_word)
 register.filter("cluster_title", cluster_title)
 register.filter("flavor_label", flavor_label)
 

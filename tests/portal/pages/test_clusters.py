@@ -122,10 +122,17 @@ def test_constraints_that_clash_are_named_with_their_numbers(root: Client, world
                 "uid": "",
                 "numbers": {"held_w": 2100.0, "cap_w": 2000.0},
             },
-            {"constraints": ["nodes"], "uid": str(world.job.pk), "numbers": {}},
+            {
+                "constraints": ["flavors", "quota"],
+                "uid": str(world.job.pk),
+                "numbers": {
+                    "flavors": {"asked": ["nvidia-h100-sxm"]},
+                    "quota": {"tenant": "vision"},
+                },
+            },
         ],
     )
     page = text_of(root.get(PATH))
-    assert "what runs + the power cap" in page
-    assert "2100.0" in page
-    assert "the size of the nodes" in page
+    assert "What runs needs 2.1 kW of board power; the cap is 2.0 kW." in page
+    assert "the quota of vision." in page
+    assert "{" not in page.split("What cannot be met together")[1].split("</section>")[0]
