@@ -1,80 +1,108 @@
 """How full a policy packs the cluster of the FGD paper, beside FGD on the same streams.
 
 python -m benchmarks.packing --data DIR --workload default --policy rules --seeds 42,43 --json
+
+A seed stands for some streams (--streams), as one stream says little. `variant` says whether the
+policy keeps to the protocol ("online": each job is placed as it arrives and stays) or may more: a
+window of waiting jobs placed jointly (--window), moves of jobs that run (--migrations), or the
+`optimising` strategy of the engine, which is given a window, too.
 """
 
 import argparse
 import json
-import time
-from collections.abc import Sequence
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from benchmarks.packing_stream import Trace, load, nodes_of, stream_of
-from scheduler.decide.scores.choice import SCORES, Scoring
-from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, terms_of
-from scheduler.decide.scores.placer import (
-    Kept,
-    nothing_kept,
-    place_all,
-    seed_chance,
-    value_all,
-)
-from scheduler.decide.scores.state import (
-    CLASSES,
-    TYPICAL,
-    IntArray,
-    Nodes,
-    Shapes,
-    mix_of,
-    scale_of,
-)
+from benchmarks.packing_published import SEEDS, WORKLOADS, published
+from benchmarks.packing_run import RULES, Freedom, Run, run_one
+from benchmarks.packing_stream import Trace, load
+from scheduler.decide.scores.choice import SCORES
+from scheduler.decide.scores.state import CLASSES
 
-RULES = "prices"
-"""Our best score: what --policy rules stands for."""
-
-
-class Run(NamedTuple):
-    """Figures of one run: devices allocated, jobs arrived and accepted by class, speed."""
-
-    allocated_pct: float
-    arrived: IntArray
-    accepted: IntArray
-    decisions_per_s: float
+ALL = "all"
+"""Stands for the workloads of the paper."""
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark and print one JSON object last."""
     args = _arguments(argv)
-    seeds = [int(seed) for seed in args.seeds.split(",")]
-    trace = load(Path(args.data), args.workload)
-    score = RULES if args.policy == "rules" else args.policy
-    run_one(trace, score, seeds[0], jobs=200)  # compiles
-    runs = [run_one(trace, score, seed) for seed in seeds]
-    baseline = runs if score == "fgd" else [run_one(trace, "fgd", seed) for seed in seeds]
-    result = {"workload": args.workload, "policy": args.policy, "seeds": seeds, **figures(runs)}
-    result["fgd"] = figures(baseline)
-    result["decisions_per_s"] = round(float(np.mean([run.decisions_per_s for run in runs])))
+    names = WORKLOADS if args.workload == ALL else (args.workload,)
+    results = []
+    for name in names:
+        results.append(measure(args, name))
+        _tell(results[-1])
+    result = results[0] if args.workload != ALL else summary(results)
     print(json.dumps(result, indent=None if args.json else 2), flush=True)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.packing", description=__doc__)
     parser.add_argument("--data", required=True, help="folder of the openb lists")
-    parser.add_argument("--workload", default="default", help="openb_pod_list_<workload>.csv")
+    parser.add_argument("--workload", default="default", help="one of the lists, or all")
     parser.add_argument("--policy", choices=[*SCORES, "rules"], default="rules")
     parser.add_argument("--seeds", default="42,43,44", help="separated by commas")
+    parser.add_argument("--streams", type=int, default=4, help="of each seed")
+    parser.add_argument("--window", type=int, default=0, help="waiting jobs placed jointly")
+    parser.add_argument("--migrations", type=int, default=0, help="moves for an arrival, at most")
     parser.add_argument("--json", action="store_true", help="on one line")
-    return parser.parse_args(argv)
+    args = parser.parse_args(argv)
+    if (args.window or args.migrations) and args.policy not in {"rules", RULES}:
+        parser.error("--window and --migrations go with the policy rules")
+    if args.window and args.migrations:
+        parser.error("--window and --migrations do not go together")
+    if min(args.window, args.migrations) < 0 or args.streams < 1:
+        parser.error("--window and --migrations must be 0 or more, --streams 1 or more")
+    return args
 
 
-def figures(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return allocation by seed and on average, and what part of each class was accepted."""
-    arrived = sum((run.arrived for run in runs), np.zeros(len(CLASSES), dtype=np.int64))
-    accepted = sum((run.accepted for run in runs), np.zeros(len(CLASSES), dtype=np.int64))
-    allocated = [run.allocated_pct for run in runs]
+def measure(args: argparse.Namespace, workload: str) -> dict[str, Any]:
+    """Return the figures of one workload."""
+    trace, seeds = load(Path(args.data), workload), [int(seed) for seed in args.seeds.split(",")]
+    score = RULES if args.policy == "rules" else args.policy
+    freedom = Freedom(args.window, args.migrations)
+    run_one(trace, score, seeds[0], jobs=200, freedom=freedom)  # compiles
+    runs = [_streams(trace, score, seed, args.streams, freedom) for seed in seeds]
+    fgd = runs if score == "fgd" else [_streams(trace, "fgd", seed, args.streams) for seed in seeds]
+    result = {"workload": workload, "policy": args.policy, "variant": variant(freedom)}
+    result |= {"seeds": seeds, "streams": args.streams, **figures(runs), "fgd": figures(fgd)}
+    result["published"] = beside_published(workload, score, runs)
+    every = [run for of_seed in runs for run in of_seed]
+    result["decisions_per_s"] = round(float(np.mean([run.decisions_per_s for run in every])))
+    if freedom.migrations:
+        result["moves_mean"] = round(float(np.mean([run.moves for run in every])), 1)
+    return result
+
+
+def _streams(
+    trace: Trace, score: str, seed: int, streams: int, freedom: Freedom | None = None
+) -> list[Run]:
+    return [run_one(trace, score, seed, stream=k, freedom=freedom) for k in range(streams)]
+
+
+def variant(freedom: Freedom) -> str:
+    """Return what a policy may do, in words."""
+    if freedom.window:
+        return f"window of {freedom.window}"
+    return f"{freedom.migrations} migrations" if freedom.migrations else "online"
+
+
+def figures(runs: Sequence[Sequence[Run]]) -> dict[str, Any]:
+    """Return allocation by seed and on average, and what part of each class was accepted.
+
+    Args:
+        runs: the streams of each seed.
+    """
+    every = [run for of_seed in runs for run in of_seed]
+    arrived = reduce(add, [run.arrived for run in every])
+    accepted = reduce(add, [run.accepted for run in every])
+    allocated = [float(np.mean([run.allocated_pct for run in of_seed])) for of_seed in runs]
     return {
         "allocated_pct": [round(value, 3) for value in allocated],
         "allocated_pct_mean": round(float(np.mean(allocated)), 3),
@@ -86,71 +114,64 @@ def figures(runs: Sequence[Run]) -> dict[str, Any]:
     }
 
 
-def run_one(
-    trace: Trace,
-    score: str,
-    seed: int,
-    *,
-    jobs: int | None = None,
-    setting: Setting | None = None,
-) -> Run:
-    """Return the figures of one stream under one score.
+def beside_published(
+    workload: str, policy: str, runs: Sequence[Sequence[Run]]
+) -> dict[str, Any] | None:
+    """Return the published mean, the difference and its standard error, all in points.
 
-    Args:
-        trace: the workload.
-        score: one of `SCORES`.
-        seed: of the stream and of the order that breaks ties; the same for every score.
-        jobs: how many of the arrivals; all by default.
-        setting: of `prices`.
+    The streams differ from the published ones, so a difference of about two standard errors is
+    chance; None where nothing was published.
     """
-    rng = np.random.default_rng(seed)
-    nodes, arrivals = nodes_of(trace, rng), stream_of(trace, rng)[:jobs]
-    seed_chance(seed)
-    placed = np.full(len(arrivals), -1, dtype=np.int64)
-    kept = nothing_kept(len(trace.shapes.cpu), len(nodes.cpu), len(arrivals))
-    capacity = int(nodes.milli.sum())
-    began_s = time.perf_counter()
-    if score == RULES:
-        _place_learning(trace.shapes, nodes, kept, setting or Setting(), (arrivals, placed))
-    else:
-        _place_knowing(trace, nodes, kept, score, (arrivals, placed))
-    took_s = time.perf_counter() - began_s
-    kinds = trace.shapes.kind[arrivals]
-    return Run(
-        100 * (capacity - int(nodes.milli.sum())) / capacity,
-        np.bincount(kinds, minlength=len(CLASSES)),
-        np.bincount(kinds[placed >= 0], minlength=len(CLASSES)),
-        len(arrivals) / took_s,
+    known = published(workload, policy)
+    if known is None:
+        return None
+    mean, scatter = known
+    ours = [run.allocated_pct for of_seed in runs for run in of_seed]
+    error = math.sqrt(scatter**2 * (1 / SEEDS + 1 / len(ours)))
+    difference = float(np.mean(ours)) - mean
+    return {"mean": mean, "difference": round(difference, 3), "standard_error": round(error, 3)}
+
+
+def changes(result: dict[str, Any]) -> Iterator[tuple[float, str]]:
+    """Give, for each class, the points that more of it are accepted than under FGD."""
+    fgd = result["fgd"]["accepted_pct_by_class"]
+    for name, accepted in result["accepted_pct_by_class"].items():
+        yield round(accepted - fgd[name], 2), name
+
+
+def gain(result: dict[str, Any]) -> float:
+    """Return the points of devices allocated above FGD."""
+    return round(float(result["allocated_pct_mean"] - result["fgd"]["allocated_pct_mean"]), 3)
+
+
+def summary(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the figures of all workloads, and what they say together."""
+    first = results[0]
+    gains = [gain(result) for result in results]
+    worst, name, workload = min(
+        (*change, result["workload"]) for result in results for change in changes(result)
     )
+    same = {key: first[key] for key in ("policy", "variant", "seeds", "streams")}
+    return {
+        "workload": ALL,
+        **same,
+        "allocated_pct_mean": round(
+            float(np.mean([result["allocated_pct_mean"] for result in results])), 3
+        ),
+        "gain_mean": round(float(np.mean(gains)), 3),
+        "gain_least": min(gains),
+        "above_fgd": sum(each > 0 for each in gains),
+        "worst_class": {"workload": workload, "class": name, "points": worst},
+        "decisions_per_s": min(result["decisions_per_s"] for result in results),
+        "workloads": list(results),
+    }
 
 
-def _place_knowing(
-    trace: Trace, nodes: Nodes, kept: Kept, score: str, jobs: tuple[IntArray, IntArray]
-) -> None:
-    """Place with a baseline; FGD knows the mix of the whole file, as in its paper."""
-    whole = np.bincount(trace.pods, minlength=len(trace.shapes.cpu)).astype(np.float64)
-    mix = mix_of(trace.shapes, whole, cover=TYPICAL)
-    scale = scale_of(nodes.cpu, nodes.devices)
-    terms = terms_of(trace.shapes, whole, Setting(), scale)[1]
-    scoring = Scoring(SCORES.index(score), nodes, trace.shapes, mix, terms, scale)
-    value_all(scoring, kept)
-    place_all(scoring, kept, *jobs)
-
-
-def _place_learning(
-    shapes: Shapes, nodes: Nodes, kept: Kept, setting: Setting, jobs: tuple[IntArray, IntArray]
-) -> None:
-    """Place with `prices`, which knows only what has arrived."""
-    arrivals, placed = jobs
-    start, scale = 0, scale_of(nodes.cpu, nodes.devices)
-    while start < len(arrivals):
-        stop = min(next_estimate(start, setting), len(arrivals))
-        counts = counts_of(arrivals[:start], len(shapes.cpu), setting.half_life)
-        mix, terms = terms_of(shapes, counts, setting, scale)
-        scoring = Scoring(SCORES.index(RULES), nodes, shapes, mix, terms, scale)
-        value_all(scoring, kept)
-        place_all(scoring, kept, arrivals[start:stop], placed[start:stop])
-        start = stop
+def _tell(result: dict[str, Any]) -> None:
+    worst, name = min(changes(result))
+    line = f"{result['workload']:12} {result['allocated_pct_mean']:6.2f} {gain(result):+.2f}"
+    line += f"  worst class {name} {worst:+.2f}  {result['decisions_per_s']}/s"
+    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

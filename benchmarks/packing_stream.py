@@ -3,6 +3,7 @@
 Source: reference/packing.md section 1.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,12 +31,17 @@ def load(folder: Path, workload: str) -> Trace:
         nodes = read_nodes(lines, lines.name)
     with (folder / f"openb_pod_list_{workload}.csv").open(encoding="utf-8", newline="") as lines:
         pods = read_pods(lines, lines.name)
-    bits = {model: 1 << k for k, model in enumerate(sorted({node.model for node in nodes}))}
+    bits = {model: 1 << k for k, model in enumerate(models_of(nodes))}
     rows = [_row(pod, bits) for pod in pods]
     known = {row: k for k, row in enumerate(sorted(set(rows)))}
     table = np.array(list(known), dtype=np.int64)
     shapes = Shapes(*(np.ascontiguousarray(table[:, k]) for k in range(6)))
     return Trace(nodes, shapes, np.array([known[row] for row in rows], dtype=np.int64))
+
+
+def models_of(nodes: Sequence[TraceNode]) -> list[str]:
+    """Return the device models in the order of their bits."""
+    return sorted({node.model for node in nodes})
 
 
 def _row(pod: TracePod, bits: dict[str, int]) -> tuple[int, ...]:
@@ -48,7 +54,7 @@ def _row(pod: TracePod, bits: dict[str, int]) -> tuple[int, ...]:
 def nodes_of(trace: Trace, rng: np.random.Generator) -> Nodes:
     """Return the empty nodes in a random order, which breaks ties for the whole run."""
     nodes = [trace.nodes[k] for k in rng.permutation(len(trace.nodes)).tolist()]
-    models = sorted({node.model for node in trace.nodes})
+    models = models_of(trace.nodes)
     devices = np.array([node.devices for node in nodes], dtype=np.int64)
     return Nodes(
         np.array([node.cpu_milli for node in nodes], dtype=np.int64),

@@ -48,7 +48,9 @@ def test_the_last_line_is_one_object_with_the_agreed_keys(folder, capsys):
     main([*common, "--workload", "many", "--policy", "rules"])
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     three = {"allocated_pct", "allocated_pct_mean", "accepted_pct_by_class"}
-    assert set(result) == three | {"workload", "policy", "seeds", "fgd", "decisions_per_s"}
+    asked = {"workload", "policy", "seeds", "streams", "variant"}
+    assert set(result) == three | asked | {"fgd", "published", "decisions_per_s"}
+    assert result["variant"] == "online"
     assert set(result["fgd"]) == three
     # ten nodes of eight devices take ten of thirteen jobs
     assert result["allocated_pct"] == result["fgd"]["allocated_pct"] == [100.0, 100.0]

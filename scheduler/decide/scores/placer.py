@@ -27,9 +27,9 @@ class Kept(NamedTuple):
     Attributes:
         score: (shapes, nodes) score, -inf where the shape does not fit.
         device: (shapes, nodes) device of a fraction.
-        seen: (shapes,) length of the log when the shape was last scored, -1 = never.
-        log: (decisions,) nodes in the order in which they changed.
-        length: (1,) entries of the log.
+        seen: (shapes,) number of changes when the shape was last scored, -1 = never.
+        log: (nodes,) the last nodes that changed, change number k at k modulo their number.
+        length: (1,) changes so far.
         value: (nodes,) fragmentation or potential of each node as it is.
     """
 
@@ -41,30 +41,31 @@ class Kept(NamedTuple):
     value: FloatArray
 
 
-def nothing_kept(shapes: int, nodes: int, decisions: int) -> Kept:
-    """Return an empty store for that many decisions."""
+def nothing_kept(shapes: int, nodes: int) -> Kept:
+    """Return an empty store for that many kinds of jobs and nodes."""
     return Kept(
         np.full((shapes, nodes), NEVER),
         np.zeros((shapes, nodes), dtype=np.int64),
         np.full(shapes, -1, dtype=np.int64),
-        np.zeros(decisions, dtype=np.int64),
+        np.zeros(nodes, dtype=np.int64),
         np.zeros(1, dtype=np.int64),
         np.zeros(nodes),
     )
 
 
 @compiled
-def _refresh(scoring: Scoring, kept: Kept, s: int) -> None:
+def refresh(scoring: Scoring, kept: Kept, s: int) -> None:
     """Score a shape again on the nodes that changed since it was last scored."""
     end, seen = kept.length[0], kept.seen[s]
-    for entry in range(seen, end) if seen >= 0 else range(len(kept.value)):
-        n = kept.log[entry] if seen >= 0 else entry
+    some = seen >= 0 and end - seen < len(kept.log)
+    for entry in range(seen, end) if some else range(len(kept.value)):
+        n = kept.log[entry % len(kept.log)] if some else entry
         kept.score[s, n], kept.device[s, n] = score_node(scoring, n, s, kept.value[n])
     kept.seen[s] = end
 
 
 @compiled
-def _best(scores: FloatArray) -> int:
+def best_node(scores: FloatArray) -> int:
     """Return the first node with the best score, -1 if the shape fits nowhere."""
     best, chosen = NEVER, -1
     for n in range(len(scores)):
@@ -123,15 +124,26 @@ def place_all(scoring: Scoring, kept: Kept, arrivals: IntArray, placed: IntArray
     """
     for job in range(len(arrivals)):
         s = arrivals[job]
-        _refresh(scoring, kept, s)
-        n = _any(kept.score[s]) if scoring.score == RANDOM else _best(kept.score[s])
+        refresh(scoring, kept, s)
+        n = _any(kept.score[s]) if scoring.score == RANDOM else best_node(kept.score[s])
         placed[job] = n
-        if n < 0:
-            continue
-        _put(scoring, kept, n, s)
-        kept.value[n] = node_value(scoring, n)
-        kept.log[kept.length[0]] = n
-        kept.length[0] += 1
+        if n >= 0:
+            place(scoring, kept, n, s)
+
+
+@compiled
+def place(scoring: Scoring, kept: Kept, n: int, s: int) -> None:
+    """Place a job of a shape, whose scores are up to date, on a node that it fits on."""
+    _put(scoring, kept, n, s)
+    note_change(scoring, kept, n)
+
+
+@compiled
+def note_change(scoring: Scoring, kept: Kept, n: int) -> None:
+    """Note that what a node has free is no longer what it was."""
+    kept.value[n] = node_value(scoring, n)
+    kept.log[kept.length[0] % len(kept.log)] = n
+    kept.length[0] += 1
 
 
 @compiled

@@ -85,7 +85,7 @@ def benchmark_places(placement, asked):
     mix, terms = terms_of(shapes, counts, Setting(), scale)
     mix = mix_of(shapes, counts, cover=0.95) if placement == "fgd" else mix
     scoring = Scoring(COMPILED.index(placement), nodes, shapes, mix, terms, scale)
-    kept = nothing_kept(len(KINDS), 6, len(asked))
+    kept = nothing_kept(len(KINDS), 6)
     placed = np.full(len(asked), -1, dtype=np.int64)
     value_all(scoring, kept)
     place_all(scoring, kept, asked, placed)

@@ -33,7 +33,7 @@ def placed_by(score, nodes, shapes, arrivals):
     counts = np.bincount(arrivals, minlength=len(shapes.cpu)).astype(np.float64)
     scale = scale_of(nodes.cpu, nodes.devices)
     mix, (_, terms) = mix_of(shapes, counts), terms_of(shapes, counts, Setting(), scale)
-    kept = nothing_kept(len(shapes.cpu), len(nodes.cpu), len(arrivals))
+    kept = nothing_kept(len(shapes.cpu), len(nodes.cpu))
     placed, number = np.full(len(arrivals), -1, dtype=np.int64), SCORES.index(score)
     scoring = Scoring(number, nodes, shapes, mix, terms, scale)
     value_all(scoring, kept)
