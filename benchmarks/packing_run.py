@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.packing_stream import Trace, nodes_of, stream_of
+from benchmarks.packing_stream import Trace, devices_of, nodes_of, stream_of
 from scheduler.decide.scores.choice import SCORES, Scoring
 from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, terms_of
 from scheduler.decide.scores.moves import World, nothing_held, place_or_move
@@ -81,7 +81,7 @@ def stage_of(trace: Trace, seed: int, stream: int, jobs: int | None) -> Stage:
         nothing_kept(len(trace.shapes.cpu), len(nodes.cpu)),
         arrivals,
         np.full(len(arrivals), -1, dtype=np.int64),
-        scale_of(nodes.cpu, nodes.devices),
+        scale_of(nodes.cpu, nodes.devices, devices_of(trace.nodes)),
     )
 
 

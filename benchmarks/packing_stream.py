@@ -44,6 +44,15 @@ def models_of(nodes: Sequence[TraceNode]) -> list[str]:
     return sorted({node.model for node in nodes})
 
 
+def devices_of(nodes: Sequence[TraceNode]) -> IntArray:
+    """Return (models,) how many devices there are of each model."""
+    models = models_of(nodes)
+    return np.array(
+        [sum(node.devices for node in nodes if node.model == model) for model in models],
+        dtype=np.int64,
+    )
+
+
 def _row(pod: TracePod, bits: dict[str, int]) -> tuple[int, ...]:
     nowhere = 1 << 62 if pod.models else 0  # asks for models that no node has, only
     models = sum(bits[model] for model in pod.models if model in bits) or nowhere

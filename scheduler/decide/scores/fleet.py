@@ -54,7 +54,8 @@ class FleetScore:
     def __init__(self, name: str, snapshot: Snapshot, layout: Layout) -> None:
         self._number, self._layout = SCORES.index(name), layout
         present = layout.flavor >= 0
-        self._scale = scale_of(layout.capacity.cpu, present.sum(axis=-1))
+        models = np.bincount(layout.flavor[present].clip(0, _NOWHERE))
+        self._scale = scale_of(layout.capacity.cpu, present.sum(axis=-1), models)
         names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
         self._learnt = _learnt(name, snapshot.demand_mix, names, self._scale)
         bits = np.where(present, np.left_shift(1, layout.flavor.clip(0, _NOWHERE)), 0)

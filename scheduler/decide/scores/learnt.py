@@ -7,6 +7,7 @@ import numpy as np
 from scheduler.decide.scores.potential import BLOCKS, Terms
 from scheduler.decide.scores.prices import gap_values, share_prices
 from scheduler.decide.scores.state import (
+    ANY_MODEL,
     CLASSES,
     WHOLE,
     FloatArray,
@@ -28,6 +29,8 @@ class Setting:
         cpu_worth: worth of one such part that is short of each level, in devices.
         fragment: see `Terms`.
         cpu_curve: see `Terms`.
+        scarce: worth of a whole free device of a model that is asked for twice as much as all are
+            on average; 0 = no model is kept for those who insist on it.
         whole: worth of a block of free devices and root of the part of device demand that
             comes in blocks of that size; 0 = large jobs are not looked after.
         first: jobs after which the mix is estimated for the first time.
@@ -41,6 +44,7 @@ class Setting:
     cpu_worth: tuple[float, float] = (0.86, 0.034)
     fragment: float = 0.05
     cpu_curve: float = 0.3
+    scarce: float = 0.1
     whole: float = 0.06
     first: int = 50
     growth: float = 1.5
@@ -95,10 +99,27 @@ def terms_of(
         setting.fragment,
         setting.cpu_curve,
         scale.cpu,
+        setting.scarce * _scarcity(shapes, counts, scale),
         setting.whole * block,
         block_cpu,
     )
     return mix_of(shapes, gpu_counts), terms
+
+
+def _scarcity(shapes: Shapes, counts: FloatArray, scale: Scale) -> FloatArray:
+    """Return (models,) the root of how much more than the mean is asked of a device, 0 if less.
+
+    The demand of a job is spread evenly over all devices that it may use. Where jobs name no
+    models, every device is asked for alike and nothing is scarce.
+    """
+    supply = np.array(scale.models, dtype=np.float64)
+    named = (shapes.models[:, None] >> np.arange(len(supply))) & 1
+    may = np.where(shapes.models[:, None] == ANY_MODEL, 1.0, named)
+    asked, reach = counts * shapes.devices * shapes.milli, may @ supply
+    spread = np.divide(asked, reach, out=np.zeros(len(asked)), where=reach > 0) @ may
+    mean = max(float(asked.sum()), 1.0) / max(float(supply.sum()), 1.0)
+    more: FloatArray = np.sqrt(np.maximum(spread / mean - 1.0, 0.0))
+    return more
 
 
 def _blocks(shapes: Shapes, counts: FloatArray) -> tuple[FloatArray, FloatArray]:

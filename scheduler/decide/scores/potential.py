@@ -27,6 +27,7 @@ class Terms(NamedTuple):
         cpu_curve: worth of all CPU of the largest node, which falls with the square of its use, so
             that CPU is used up node by node and large CPU-only jobs keep room.
         largest_cpu: milli-cores of the largest node.
+        scarce: (models,) extra worth of each whole free device, by the bit of its model.
         block: (4,) worth of each block of `BLOCKS` free devices that CPU suffices for.
         block_cpu: (4,) milli-cores that a job of that many devices takes.
     """
@@ -38,6 +39,7 @@ class Terms(NamedTuple):
     fragment: float
     cpu_curve: float
     largest_cpu: int
+    scarce: FloatArray
     block: FloatArray
     block_cpu: FloatArray
 
@@ -47,7 +49,7 @@ def potential(cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> fl
     """Return the potential of a node, in devices.
 
     Sum over devices of gap value and curve, minus what its CPU is short of, minus fragmentation,
-    plus the blocks of whole free devices.
+    plus what whole free devices are worth as a scarce model and as blocks.
 
     Args:
         cpu: free milli-cores.
@@ -66,10 +68,24 @@ def potential(cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> fl
         short = terms.cpu_wanted[k] * free / WHOLE - cpu
         if short > 0:
             value -= terms.cpu_worth[k] * short
-    value += blocks(cpu, whole, terms) + terms.cpu_curve * (cpu / terms.largest_cpu) ** 2
+    value += (
+        whole * scarcity(model, terms)
+        + blocks(cpu, whole, terms)
+        + terms.cpu_curve * (cpu / terms.largest_cpu) ** 2
+    )
     if terms.fragment > 0:
         value -= terms.fragment * fragmentation(cpu, row, model, mix) / WHOLE
     return value
+
+
+@compiled
+def scarcity(model: int, terms: Terms) -> float:
+    """Return the extra worth of a whole free device, of several models that of the dearest."""
+    worth = 0.0
+    for bit in range(len(terms.scarce)):
+        if model >> bit & 1 and terms.scarce[bit] > worth:
+            worth = terms.scarce[bit]
+    return worth
 
 
 @compiled

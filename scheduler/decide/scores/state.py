@@ -49,25 +49,29 @@ class Scale(NamedTuple):
         cpu: milli-cores of the largest node, >= 1.
         gpu: milli of all devices of the largest node, >= 1.
         cpu_each: milli-cores per device of the whole fleet, > 0.
+        models: devices of each model, by its bit.
     """
 
     cpu: int
     gpu: int
     cpu_each: float
+    models: tuple[int, ...]
 
 
-def scale_of(cpu: IntArray, devices: IntArray) -> Scale:
+def scale_of(cpu: IntArray, devices: IntArray, models: IntArray) -> Scale:
     """Return the scale of a fleet, of one core and one device at least.
 
     Args:
         cpu: (nodes,) milli-cores of each node.
         devices: (nodes,) number of devices of each.
+        models: (models,) devices of each model, by its bit.
     """
     total = max(float(cpu.sum()), float(WHOLE))
     return Scale(
         max(int(cpu.max(initial=0)), WHOLE),
         max(int(devices.max(initial=0)), 1) * WHOLE,
         total / max(int(devices.sum()), 1),
+        tuple(models.tolist()),
     )
 
 

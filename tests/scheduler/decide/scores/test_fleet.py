@@ -81,7 +81,7 @@ def benchmark_places(placement, asked):
         dtype=np.int64,
     )
     shapes = Shapes(*(np.ascontiguousarray(table[:, k]) for k in range(6)))
-    counts, scale = np.array(list(KINDS.values())), scale_of(nodes.cpu, devices)
+    counts, scale = np.array(list(KINDS.values())), scale_of(nodes.cpu, devices, np.array([40]))
     mix, terms = terms_of(shapes, counts, Setting(), scale)
     mix = mix_of(shapes, counts, cover=0.95) if placement == "fgd" else mix
     scoring = Scoring(COMPILED.index(placement), nodes, shapes, mix, terms, scale)

@@ -5,7 +5,7 @@ from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, te
 from scheduler.decide.scores.prices import gap_values, share_prices
 from scheduler.decide.scores.state import Scale, Shapes, mix_of
 
-SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0)
+SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0, models=(8,))
 
 
 def test_shares_that_always_waste_the_rest_cost_a_whole_device():
@@ -43,10 +43,9 @@ def test_sizes_and_amounts_out_of_range_are_refused(demand):
         share_prices(demand)
 
 
-def shapes():
-    table = np.array(
-        [[1000, 1, 0, 0, 0, 0], [2000, 1, 1, 500, 0, 1], [40000, 1, 8, 1000, 0, 5]], dtype=np.int64
-    )
+def shapes(*more):
+    rows = [[1000, 1, 0, 0, 0, 0], [2000, 1, 1, 500, 0, 1], [40000, 1, 8, 1000, 0, 5], *more]
+    table = np.array(rows, dtype=np.int64)
     return Shapes(*(np.ascontiguousarray(table[:, k]) for k in range(6)))
 
 
@@ -79,3 +78,18 @@ def test_old_arrivals_count_less():
 def test_estimates_grow_apart_up_to_a_limit():
     setting = Setting(first=50, growth=1.5, every=2000)
     assert [next_estimate(n, setting) for n in (0, 50, 100, 10_000)] == [50, 76, 151, 12_000]
+
+
+def test_a_model_is_scarce_that_is_asked_for_more_than_the_mean():
+    # 8 devices: 6 of model 0, 2 of model 1. Of 5 devices asked for 4 may be any, so half a device
+    # for each of the 8; one must be of model 1, so half more for each of these. The mean is 5/8.
+    scale = SCALE._replace(models=(6, 2))
+    kinds = shapes([1000, 1, 1, 1000, 0, 2], [1000, 1, 1, 1000, 0b10, 2])
+    counts = np.array([0.0, 0.0, 0.0, 4.0, 1.0])
+    _, terms = terms_of(kinds, counts, Setting(scarce=0.5), scale)
+    assert terms.scarce == pytest.approx([0.0, 0.5 * np.sqrt(1.0 / 0.625 - 1.0)])
+
+
+def test_where_nobody_names_a_model_none_is_scarce():
+    _, terms = terms_of(shapes(), np.array([5.0, 16.0, 1.0]), Setting(), SCALE)
+    assert terms.scarce == pytest.approx([0.0])

@@ -6,7 +6,7 @@ from scheduler.decide.scores.fragmentation import fgd, fragmentation
 from scheduler.decide.scores.potential import Terms, potential
 from scheduler.decide.scores.state import Mix, Scale, scale_of
 
-SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0)
+SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0, models=(8,))
 
 
 def row(*free):
@@ -83,6 +83,7 @@ def terms(**changes):
         fragment=0.0,
         cpu_curve=0.0,
         largest_cpu=128_000,
+        scarce=np.zeros(3),
         block=np.zeros(4),
         block_cpu=np.zeros(4),
     )
@@ -96,6 +97,7 @@ POTENTIALS = {
     "2.5 devices want 20 cores, 10 are short": ({"cpu_worth": np.array([1e-5, 0.0])}, 2.4),
     "half a device is no use to whole ones": ({"fragment": 0.1}, 2.5 - 0.05),
     "CPU together": ({"cpu_curve": 1.0}, 2.5 + (10 / 128) ** 2),
+    "two whole devices of a scarce model": ({"scarce": np.array([0.25, 0.9])}, 3.0),
     "one block of two": ({"block": np.array([0.0, 0.3, 0.7, 0.9])}, 2.8),
     "the block's CPU is missing": (
         {"block": np.array([0.0, 0.3, 0.0, 0.0]), "block_cpu": np.array([0.0, 11_000, 0.0, 0.0])},
@@ -111,6 +113,7 @@ def test_the_potential_of_a_node_is_the_sum_of_its_terms(changes, worth):
 
 def test_scores_are_relative_to_the_largest_node_and_to_the_cpu_per_device():
     # 96 cores for 6 devices; a fleet without devices is treated as if it had one
-    assert scale_of(row(64_000, 32_000), row(4, 2)) == Scale(64_000, 4_000, 16_000.0)
-    assert scale_of(row(64_000), row(0)) == Scale(64_000, 1_000, 64_000.0)
-    assert scale_of(row(), row()) == Scale(1_000, 1_000, 1_000.0)
+    two = scale_of(row(64_000, 32_000), row(4, 2), row(0, 6))
+    assert two == Scale(64_000, 4_000, 16_000.0, (0, 6))
+    assert scale_of(row(64_000), row(0), row()) == Scale(64_000, 1_000, 64_000.0, ())
+    assert scale_of(row(), row(), row()) == Scale(1_000, 1_000, 1_000.0, ())
