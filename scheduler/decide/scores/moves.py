@@ -38,7 +38,7 @@ class World(NamedTuple):
     """What changes together.
 
     Attributes:
-        scoring: of a gradient score.
+        scoring: any score but `random`.
         kept: brought up by `value_all`.
         held: the jobs.
     """

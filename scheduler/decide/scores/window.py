@@ -53,7 +53,7 @@ def arrive(scoring: Scoring, kept: Kept, window: Window, job: int) -> None:
     """Let a job into the window; when the window is full, place jobs until it is not.
 
     Args:
-        scoring: of a gradient score; its nodes are changed in place.
+        scoring: its nodes are changed in place.
         kept: brought up by `value_all`, changed in place.
         window: changed in place.
         job: number of the job that arrives.
@@ -101,9 +101,11 @@ def _place_one(scoring: Scoring, kept: Kept, window: Window, now: int) -> None:
 
 @compiled
 def _per_device(scoring: Scoring, s: int, gained: float) -> float:
-    """Return the change of potential per device; a job without devices is in nobody's way."""
-    milli = scoring.shapes.devices[s] * scoring.shapes.milli[s]
-    return gained * WHOLE / milli if milli else np.inf
+    """Return the score per device; a job without devices counts as the part that its CPU is."""
+    milli = float(scoring.shapes.devices[s] * scoring.shapes.milli[s])
+    if milli == 0:
+        milli = max(scoring.shapes.cpu[s] * WHOLE / scoring.scale.cpu_each, 1.0)
+    return gained * WHOLE / milli
 
 
 @compiled
