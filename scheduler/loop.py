@@ -9,11 +9,11 @@ from time import perf_counter
 from django.core.cache import cache
 
 from scheduler import events, snapshots
-from scheduler.core.errors import InvalidSnapshotError
-from scheduler.core.plan import Plan
+from scheduler.core.plan import Plan, SolverReport
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
+from scheduler.decide.strategies.base import RULES
 from scheduler.execute.base import Executor
 from scheduler.feedback.dispatch import dispatch
 from scheduler.feedback.reconcile import Reconciled, reconcile
@@ -97,8 +97,6 @@ def run_cycle(
         watch.lap("snapshot")
         plan = _decide(frozen.snapshot, policy, now)  # 3 decide
         watch.lap("decide")
-        if plan is None:
-            return CycleReport(ran=True, reconciled=seen)
         strategy_noted(cluster=cluster, solver=plan.solver, now=now)
         done = _commit(cluster, plan, policy, frozen, now)  # 4 commit holds, states and intents
         watch.lap("commit")
@@ -138,8 +136,8 @@ def _freeze(cluster: Cluster, now: datetime) -> Frozen:
     return frozen
 
 
-def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan | None:
-    """Return the plan; None where the snapshot contradicts itself, so that nothing is decided."""
+def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan:
+    """Return the plan; where the engine fails, one that leaves everything as it is and says so."""
     try:
         return cycle.decide(
             snapshot,
@@ -148,9 +146,11 @@ def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan | None:
             budget_s=policy.budget_s,
             clock=perf_counter,
         )
-    except InvalidSnapshotError:
-        logger.exception("snapshot refused cluster=%s", snapshot.cluster)
-        return None
+    except Exception as failure:  # a fault must be seen, and not stop what else a cycle does
+        logger.exception("no decision cluster=%s", snapshot.cluster)
+        note = f"{type(failure).__name__}: {failure}"
+        report = SolverReport(RULES, RULES, "error", note=note)
+        return cycle.undecided(snapshot, report, now_s=now.timestamp())
 
 
 def _commit(

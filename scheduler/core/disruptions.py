@@ -114,8 +114,8 @@ def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
     if loss.cause is EvictionCause.RECLAIMED:
         require(victim.tenant != taker.tenant, f"job {uid!r} is of the tenant that reclaims")
     fences = {tenant.slug for tenant in snapshot.tenants if tenant.preemption_fence}
-    fence = next((slug for slug in _upwards(snapshot, taker.tenant) if slug in fences), None)
-    inside = fence is None or fence in _upwards(snapshot, victim.tenant)
+    fence = next((slug for slug in upwards(snapshot, taker.tenant) if slug in fences), None)
+    inside = fence is None or fence in upwards(snapshot, victim.tenant)
     require(inside, f"job {uid!r} is outside the fence of {fence!r}")
 
 
@@ -183,12 +183,13 @@ def _sides(snapshot: Snapshot, loser: str, taker: str) -> list[tuple[str, bool]]
     """Return the tenants on the loser's side, and whether only their own jobs count."""
     if loser == taker:
         return []
-    theirs = _upwards(snapshot, taker)
-    side = [(slug, False) for slug in _upwards(snapshot, loser) if slug not in theirs]
+    theirs = upwards(snapshot, taker)
+    side = [(slug, False) for slug in upwards(snapshot, loser) if slug not in theirs]
     return side or [(loser, True)]
 
 
-def _upwards(snapshot: Snapshot, slug: str) -> list[str]:
+def upwards(snapshot: Snapshot, slug: str) -> list[str]:
+    """Return a tenant and those above it, from itself to its root."""
     parents = {tenant.slug: tenant.parent for tenant in snapshot.tenants}
     way, at = list[str](), parents.get(slug) if slug not in parents else slug
     while at is not None:

@@ -35,6 +35,10 @@ class QosFactors:
     batch: float = 0.0
     notebook: float = 1.0
 
+    def of(self, kind: str) -> float:
+        """Return the factor of a job kind, 0 for one that is not known."""
+        return float(getattr(self, kind)) if kind in self.__dataclass_fields__ else 0.0
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveWeights:

@@ -246,7 +246,7 @@ class Reservation:
         id: unique.
         start_s, end_s: from and until when, epoch seconds, start_s < end_s.
         nodes: indices into `Fleet.node_names`.
-        tenants: slugs of those whose jobs may use it.
+        tenants: slugs of those whose jobs may use it, with all tenants below them.
         jobs: uids of jobs that may use it. Nobody at all = maintenance.
     """
 

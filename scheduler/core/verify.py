@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scheduler.core.disruptions import Held, charge, check_disruptions, growth
+from scheduler.core.disruptions import Held, charge, check_disruptions, growth, upwards
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
 from scheduler.core.policy import Policy
@@ -145,9 +145,10 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
 def _check_reserved(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> None:
     """No job runs, by its time limit, on a node while that is reserved for others."""
     used = {replica.node for replica in start.replicas}
+    names = upwards(snapshot, job.tenant) if snapshot.reservations else ()
     for one in snapshot.reservations:
         meets = one.start_s < now_s + job.time_limit_s and one.end_s > now_s
-        if meets and job.tenant not in one.tenants and job.uid not in one.jobs:
+        if meets and one.tenants.isdisjoint(names) and job.uid not in one.jobs:
             free = used.isdisjoint(one.nodes)
             _require(free, f"job {job.uid!r} is in the way of reservation {one.id!r}")
 

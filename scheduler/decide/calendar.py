@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scheduler.core.snapshot import IntArray, JobSpec, Reservation
+from scheduler.core.snapshot import IntArray, JobSpec, Reservation, TenantNode
 
 NOBODY = np.zeros(0, dtype=np.int64)
 NOBODY.setflags(write=False)
@@ -26,10 +26,21 @@ class Calendar:
 
     Args:
         reservations: any order.
+        tenants: parents before children; what is reserved for one is so for all below it.
         now_s: epoch seconds.
     """
 
-    def __init__(self, reservations: Sequence[Reservation], *, now_s: float) -> None:
+    def __init__(
+        self,
+        reservations: Sequence[Reservation],
+        tenants: Sequence[TenantNode] = (),
+        *,
+        now_s: float,
+    ) -> None:
+        self._above: dict[str, frozenset[str]] = {}
+        for tenant in tenants:
+            above = self._above.get(tenant.parent or "", frozenset())
+            self._above[tenant.slug] = above | {tenant.slug}
         self._all = [one for one in reservations if one.end_s > now_s]
         moments = {t for one in self._all for t in (one.start_s, one.end_s)}
         self.times_s = sorted(t for t in moments if t > now_s)
@@ -37,8 +48,11 @@ class Calendar:
 
     def open_to(self, job: JobSpec) -> frozenset[int]:
         """Return which reservations the job may use, as positions known to this calendar."""
+        if not self._all:
+            return frozenset()
+        names = self._above.get(job.tenant, frozenset({job.tenant}))
         return frozenset(
-            i for i, one in enumerate(self._all) if job.uid in one.jobs or job.tenant in one.tenants
+            i for i, one in enumerate(self._all) if job.uid in one.jobs or names & one.tenants
         )
 
     def in_the_way(

@@ -15,7 +15,7 @@ from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
 from scheduler.decide.strategies.rules import REPORT, turns_of
 from scheduler.decide.turns import Turns
-from scheduler.decide.validate import validate, validate_policy
+from scheduler.decide.validate import validate, validate_policy, validate_times
 
 LATE_FRAC, LATE_LEAST_S = 0.1, 0.05
 """A strategy is late that takes longer than its budget by this part, and by so much at least."""
@@ -46,9 +46,10 @@ def decide(
         last: the last decision, if known: its plan is carried over where only time has moved.
 
     Raises:
-        InvalidSnapshotError: the snapshot contradicts itself.
-        InvalidPolicyError: the policy cannot be followed.
+        InvalidSnapshotError: the snapshot contradicts itself, or `now_s` is no time.
+        InvalidPolicyError: the policy cannot be followed, or the budget is no time.
     """
+    validate_times(now_s=now_s, budget_s=budget_s)
     spent_s = _stopwatch(clock)
     same = carried_over(last, snapshot, policy, now_s=now_s) if last else None
     if same:
@@ -95,6 +96,7 @@ def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) 
 def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Turns:
     """Return the turns up to the job's own; if it starts, it is the last that does."""
     asked = replace(snapshot, pending=(*snapshot.pending, job))
+    validate_times(now_s=now_s)
     validate_policy(policy)
     validate(asked)
     turns = Turns(_ordered(asked), policy, now_s=now_s, focus=job.uid)
@@ -145,17 +147,25 @@ def _checked(snapshot: Snapshot, policy: Policy, plan: Plan, *, now_s: float) ->
     try:
         verify(snapshot, plan, policy, now_s=now_s)
     except InvalidPlanError as broken:
-        asked = plan.solver.asked
-        return _nothing(snapshot, plan, SolverReport(RULES, asked, "invalid", note=str(broken)))
+        report = SolverReport(RULES, plan.solver.asked, "invalid", note=str(broken))
+        nothing = undecided(snapshot, report, now_s=now_s)
+        return replace(nothing, fair_shares=plan.fair_shares, clashes=plan.clashes)
     return plan
 
 
-def _nothing(snapshot: Snapshot, plan: Plan, report: SolverReport) -> Plan:
+def undecided(snapshot: Snapshot, report: SolverReport, *, now_s: float) -> Plan:
+    """Return the plan of a cycle in which nothing could be decided: everything stays as it is.
+
+    Args:
+        snapshot: may contradict itself.
+        report: says what went wrong.
+        now_s: epoch seconds.
+    """
     pending = tuple(
         Pending(job.uid, WaitReason.PENDING_EVALUATION)
         for job in sorted(snapshot.pending, key=lambda job: job.uid)
     )
-    return replace(plan, starts=(), pending=pending, solver=report, preempts=(), resizes=())
+    return Plan(snapshot.cluster, now_s, (), pending, (), report)
 
 
 def _improved(

@@ -70,7 +70,7 @@ def static_parts(
         "priority_class": class_weight(weights) * scale.ranks[job.priority],
         "age": weights.age * _age(job, weights, now_s),
         "size": weights.size * _size(job, scale),
-        "qos": weights.qos * float(getattr(qos or QosFactors(), job.kind, 0.0)),
+        "qos": weights.qos * (qos or QosFactors()).of(job.kind),
     }
 
 

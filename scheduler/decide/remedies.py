@@ -296,7 +296,8 @@ def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
     """Return the quota without which the job can never run, on the flavor that needs least."""
     wanted = []
     for flavor in session.allowed(job):
-        if session.empty_room(job, flavor) >= job.replicas_min:
+        powered = session.power.ever(job, flavor)
+        if powered and session.empty_room(job, flavor) >= job.replicas_min:
             missing = {
                 charge.flavor: charge.amount - most
                 for charge in session.charges(job, flavor, job.replicas_min)

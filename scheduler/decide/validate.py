@@ -74,6 +74,18 @@ def validate(snapshot: Snapshot) -> None:
     _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")
 
 
+def validate_times(*, now_s: float, budget_s: float = 0.0) -> None:
+    """Check the times that a decision is asked with.
+
+    Raises:
+        InvalidSnapshotError: `now_s` is not a finite number.
+        InvalidPolicyError: `budget_s` is negative, infinite or not a number.
+    """
+    _require(math.isfinite(now_s), f"now_s is {now_s}")
+    if not 0 <= budget_s < math.inf:
+        raise InvalidPolicyError(f"budget_s is {budget_s}")
+
+
 def _check_pairs(pairs: Pairs) -> None:
     for pair, rates in pairs.items():
         _require(all(pair), f"a class of the pair {pair} has no name")
@@ -99,6 +111,7 @@ def validate_policy(policy: Policy) -> None:
     """
     if policy.placement not in SCORES:
         raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
+    validate_times(now_s=0.0, budget_s=policy.budget_s)
     _check_strategies(policy)
     _check_preemption(policy)
     for weights in (policy.order, policy.objective):
@@ -192,7 +205,7 @@ def _check_amounts(fleet: Fleet, nodes: int) -> None:
         good = units is None or (math.isfinite(units) and units > 0)
         _require(good, f"compute_units of flavor {spec.name!r} is {units}")
         watts = spec.power_w
-        good = watts is None or (math.isfinite(watts) and watts >= 0)
+        good = watts is None or 0 <= watts <= MOST_POWER_W
         _require(good, f"power_w of flavor {spec.name!r} is {watts}")
 
 
@@ -236,6 +249,7 @@ def _check_reservations(reservations: Sequence[Reservation], nodes: int) -> None
 
 def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:
     nodes, devices = len(fleet.node_names), len(fleet.device_uids)
+    held_milli = Counter[int]()
     for job in running:
         uid = job.spec.uid
         _require(math.isfinite(job.started_s), f"started_s of job {uid!r} is {job.started_s}")
@@ -250,3 +264,13 @@ def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:
             for device in replica.devices:
                 good = 0 <= device < devices and fleet.device_node[device] == replica.node
                 _require(good, f"job {uid!r} holds a device that is not on its node")
+            once = len(set(replica.devices)) == len(replica.devices)
+            _require(once, f"job {uid!r} holds a device twice in one replica")
+            good = not replica.devices or 0 < replica.gpu_milli <= WHOLE_MILLI
+            _require(good, f"job {uid!r} holds {replica.gpu_milli} milli of its devices")
+            held_milli.update(dict.fromkeys(replica.devices, replica.gpu_milli))
+    for device, milli in held_milli.items():
+        left = max(0, WHOLE_MILLI - milli)
+        free = int(fleet.device_free_milli[device])
+        name = fleet.device_uids[device]
+        _require(free <= left, f"device {name!r} has {free} milli free, and {milli} are held")

@@ -50,6 +50,27 @@ def test_the_rules_answer_it_is_recorded_and_alarmed(
     assert f"strategy={strategy} status={status} count=1" in caplog.text
 
 
+def test_a_fault_of_the_engine_itself_leaves_everything_as_it_is_and_is_alarmed(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    job = world.submit(devices=1)
+
+    def broken(*_: object, **__: object) -> None:
+        raise IndexError("row 3 of 3")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("scheduler.loop.cycle.decide", broken)
+        assert world.cycle().started == ()
+    assert world.state(job) == "queued"
+    assert "no decision cluster=c" in caplog.text
+    job.refresh_from_db()
+    assert job.pending["code"] == "pending_evaluation"
+    alarm = StrategyAlarm.objects.get()
+    assert (alarm.strategy, alarm.status) == ("rules", "error")
+    assert alarm.note == Cycle.objects.get().note == "IndexError: row 3 of 3"
+    assert world.cycle().started == (str(job.pk),)
+
+
 def test_an_alarm_counts_until_enough_cycles_went_well(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

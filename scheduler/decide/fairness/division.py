@@ -1,8 +1,8 @@
 """How a capacity is divided among those who claim it.
 
-Three phases: everybody gets what it deserves and asks for; the surplus goes by priority bucket and,
-inside a bucket, by weight bent by past use; what rounding left goes one unit each by largest
-remainder, the older party first.
+Everybody gets what it deserves and asks for. The surplus goes by priority bucket: inside a bucket
+by weight bent by past use, and what rounding left goes one unit each by largest remainder, the
+older party first, before the bucket below gets anything.
 
 Source: KAI scheduler resource_division.go and docs time-based-fairshare:
 `P_i = max(0, W'_i + k (W'_i - U'_i))`, use normalised by capacity. Ours differs in two places:
@@ -62,12 +62,9 @@ def divide(total: int, claims: Sequence[Claim], *, unit: int = 1) -> dict[str, i
         [claim for claim in ordered if claim.priority == priority]
         for priority in sorted({claim.priority for claim in ordered}, reverse=True)
     ]
-    remainders = []
     for bucket in buckets:
         given, remainder = _by_weight(left, bucket, fair, unit)
         left -= given
-        remainders.append(remainder)
-    for bucket, remainder in zip(buckets, remainders, strict=True):
         left -= _by_remainder(left, bucket, remainder, fair, unit)
     return fair
 

@@ -70,12 +70,10 @@ def test_three_buckets_divide_what_the_one_above_left_each_by_its_own_weights() 
     assert divide(20, claims) == {"a": 5, "b": 4, "c": 3, "d": 6, "z": 2}
 
 
-def test_what_rounding_left_in_a_high_bucket_reaches_the_low_one_before_it_is_rounded_up() -> None:
-    """7 for a and b: 3.5 each, floors 3 and 3. The 1 left goes down, as in KAI: its second phase
-    passes all buckets before its third begins.
-    """
+def test_a_high_bucket_is_rounded_up_before_the_low_one_gets_anything() -> None:
+    """7 for a and b: 3.5 each, floors 3 and 3, equal remainders: the 1 left is a's."""
     high = [Claim("a", 0, 9, priority=1), Claim("b", 0, 9, priority=1)]
-    assert divide(7, [*high, Claim("low", 0, 9)]) == {"a": 3, "b": 3, "low": 1}
+    assert divide(7, [*high, Claim("low", 0, 9)]) == {"a": 4, "b": 3, "low": 0}
     assert divide(7, high) == {"a": 4, "b": 3}
 
 

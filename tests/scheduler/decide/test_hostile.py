@@ -181,6 +181,14 @@ def without_fleet(snapshot: Snapshot, **changes: object) -> Snapshot:
     return replace(snapshot, fleet=fleet)
 
 
+def holding(devices: tuple[int, ...], gpu_milli: int) -> Snapshot:
+    """One node of four devices, and a job that says it holds some of them."""
+    snapshot = one_node()
+    held = snapshot.running[0]
+    replica = replace(held.replicas[0], devices=devices, gpu_milli=gpu_milli)
+    return replace(snapshot, running=(replace(held, replicas=(replica,)),))
+
+
 GOOD = one_node()
 LOOP = (TenantNode("x", "y", 1.0, {}), TenantNode("y", "x", 1.0, {}))
 BROKEN = {
@@ -217,6 +225,15 @@ BROKEN = {
     "device_free_milli is not in": without_fleet(GOOD, device_free_milli=np.full(4, 1001)),
     "device_node points to no node": without_fleet(GOOD, device_node=np.full(4, 7)),
     "device_flavor points to no flavor": without_fleet(GOOD, device_flavor=np.full(4, 9)),
+    "device '.*' has 1000 milli free, and 1000 are held": without_fleet(
+        one_node(), device_free_milli=np.full(4, 1000)
+    ),
+    "holds a device twice": holding((3, 3), 1000),
+    "holds -5 milli": holding((3,), -5),
+    "holds 1001 milli": holding((3,), 1001),
+    "power_w of flavor 'a100' is 1e\\+300": world(
+        FleetBuilder().flavor("a100", power_w=1e300).node("n1", devices=1)
+    ),
 }
 
 
@@ -226,7 +243,30 @@ def test_a_snapshot_that_contradicts_itself_is_refused(message: str, snapshot: S
         decide(snapshot, Policy(strategy="rules"), now_s=NOW_S, budget_s=1.0)
 
 
+TIMES = {
+    "now_s is nan": (math.nan, 1.0),
+    "now_s is -inf": (-math.inf, 1.0),
+    "budget_s is nan": (NOW_S, math.nan),
+    "budget_s is -1.0": (NOW_S, -1.0),
+}
+
+
+@pytest.mark.parametrize(("message", "times"), TIMES.items(), ids=TIMES.keys())
+def test_times_that_are_none_are_refused(message: str, times: tuple[float, float]) -> None:
+    now_s, budget_s = times
+    with pytest.raises((InvalidSnapshotError, InvalidPolicyError), match=message):
+        decide(GOOD, Policy(), now_s=now_s, budget_s=budget_s)
+
+
+def test_a_kind_of_job_that_nobody_knows_has_no_quality_of_service() -> None:
+    odd = replace(job("a", devices=1), kind="__class__")
+    plan = plan_of(world(FleetBuilder().node("n1", devices=1), [odd]), strategy="rules")
+    assert plan.starts[0].priority_parts["qos"] == 0.0
+
+
 UNUSABLE = {
+    "budget_s is nan": Policy(budget_s=math.nan),
+    "budget_s is -1": Policy(budget_s=-1.0),
     "qos of batch is 2": Policy(qos=QosFactors(batch=2.0)),
     "qos of notebook is nan": Policy(qos=QosFactors(notebook=math.nan)),
     "backfill_depth is -1": Policy(backfill_depth=-1),

@@ -92,6 +92,15 @@ def test_a_job_that_can_never_start_under_the_cap_is_refused_and_told_what_would
     assert helps["other_flavor"] == {"flavor": "small", "starts_now": True}
 
 
+def test_quota_is_no_help_where_the_cap_would_still_refuse() -> None:
+    """Four devices of 700 W pass 1500 W, so that three more of quota would change nothing."""
+    owner = [tenant("t", big=1, small=0)]
+    plan = plan_of(world(fleet(), [big("a", 4)], tenants=owner), "rules", 1500.0)
+    assert "ask_for_quota" not in {remedy.code for remedy in plan.pending[0].remedies}
+    free = plan_of(world(fleet(), [big("a", 4)], tenants=owner), "rules", 2800.0)
+    assert "ask_for_quota" in {remedy.code for remedy in free.pending[0].remedies}
+
+
 def test_a_job_ahead_reserves_its_power() -> None:
     """`first` waits for 2100 W of 2200 W until `run` ends in 3600 s.
 

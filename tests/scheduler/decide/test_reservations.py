@@ -12,7 +12,7 @@ from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import Reservation, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
-from tests.builders import NOW_S, FleetBuilder, job, running, world
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 BY_AGE = Policy(strategy="rules", order=PriorityWeights(fair_share=0.0, size=0.0))
 MAINTENANCE = Reservation("m", NOW_S + 1000, NOW_S + 2000, (0,))
@@ -81,6 +81,20 @@ def test_a_gang_does_not_begin_between_two_reservations_that_leave_too_little_ti
 def test_who_may_use_a_reservation_is_not_held_up_by_it(reserved: Reservation) -> None:
     snapshot = one_node(job("a", devices=1, limit_s=5000), reserved=reserved)
     assert starts(snapshot) == {"a"}
+
+
+def test_what_is_reserved_for_a_tenant_is_so_for_those_below_it_and_for_nobody_beside_it() -> None:
+    tree = [tenant("lab", a100=0), tenant("t", under="lab", a100=2), tenant("other", a100=2)]
+    owned = replace(MAINTENANCE, tenants=frozenset({"lab"}))
+    jobs = [job("a", devices=1), job("b", tenant="other", devices=1)]
+    snapshot = one_node(*jobs, reserved=owned, tenants=tree)
+    plan = plan_of(snapshot)
+    assert [start.uid for start in plan.starts] == ["a"]
+    assert waits(snapshot, "b").code is WaitReason.RESERVED
+    verify(snapshot, plan)
+    beside = replace(owned, tenants=frozenset({"other"}))
+    with pytest.raises(InvalidPlanError, match="in the way of reservation 'm'"):
+        verify(replace(snapshot, reservations=(beside,)), plan)
 
 
 def test_others_of_the_same_kind_do_not_slip_in_with_the_owner() -> None:
