@@ -28,7 +28,7 @@ from scheduler.decide.session import Session, allows_any
 DECAY_TOLERANCE = 1e-3
 """Decayed usage may move by this part of itself: 60 s of a half-life of a day are less."""
 
-MOVING = frozenset({"now_s", "usage_decayed"})
+MOVING = frozenset({"now_s", "usage_decayed", "expectations"})
 """Parts of a snapshot that move all the time."""
 
 

@@ -20,6 +20,7 @@ from scheduler.choices import (
     TopologyLevel,
     Verb,
 )
+from scheduler.models.expected import ExpectedStart
 from scheduler.models.pairings import Pairing
 from scheduler.models.records import (
     Cycle,
@@ -40,6 +41,7 @@ __all__ = [
     "Cycle",
     "Decision",
     "DeviceHold",
+    "ExpectedStart",
     "Intent",
     "Job",
     "JobEvent",

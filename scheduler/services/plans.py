@@ -25,6 +25,7 @@ from scheduler.core.snapshot import Fleet
 from scheduler.models import Cycle, Decision, DeviceHold, Intent, Job, Placement, ReplicaHold
 from scheduler.services.batches import batched
 from scheduler.services.evictions import evictions_commit, promises_end
+from scheduler.services.expected import expected_note
 from scheduler.services.keys import FleetKeys
 from scheduler.services.stored import stored_float, stored_json, stored_text, stored_time
 from scheduler.services.transitions import jobs_move
@@ -96,6 +97,7 @@ def plan_commit(
     lost |= evictions_commit(cycle=cycle, plan=plan, keys=keys, preemption=preemption, now=now)
     promises_end(cluster=cluster, now=now)
     _pending_write(plan.pending, cycle, now)
+    expected_note(cluster=cluster, pending=plan.pending, now=now)
     return Committed(cycle=cycle, started=tuple(started), lost=lost)
 
 

@@ -8,14 +8,14 @@ from django.db.models import Exists, OuterRef
 
 from scheduler.choices import FINAL_STATES
 from scheduler.execute.base import Executor, ExecutorError
-from scheduler.models import Cycle, Decision, Job, StrategyAlarm
+from scheduler.models import Cycle, Decision, ExpectedStart, Job, StrategyAlarm
 
 BATCH = 1000
 log = logging.getLogger(__name__)
 
 
 def tidy(*, before: datetime) -> int:
-    """Delete cycles before `before` that only said what waits, and old alarms.
+    """Delete cycles before `before` that only said what waits, and old alarms and expected starts.
 
     Returns:
         How many cycles went.
@@ -29,6 +29,7 @@ def tidy(*, before: datetime) -> int:
             Cycle.objects.filter(pk__in=keys).delete()
         gone += len(keys)
     StrategyAlarm.objects.filter(cleared_at__lt=before).delete()
+    ExpectedStart.objects.filter(over_at__lt=before).delete()
     return gone
 
 

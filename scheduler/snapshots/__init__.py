@@ -29,6 +29,7 @@ from scheduler.selectors.pairings import pairing_table
 from scheduler.selectors.policies import policy_get
 from scheduler.selectors.throughputs import throughput_table
 from scheduler.services.keys import FleetKeys
+from scheduler.snapshots.expected import expectations
 from scheduler.snapshots.jobs import job_spec, pending_jobs, running_jobs
 from scheduler.snapshots.policies import policy_of
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
@@ -125,6 +126,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         usage_decayed=_usage_decayed(cluster, fleet, now),
         runtime_ratios=_runtime_ratios(cluster),
         throughputs=throughput_table(),
+        expectations=expectations(cluster, now),
         demand_mix=_demand_mix(cluster),
         pairs=pairing_table(),
     )

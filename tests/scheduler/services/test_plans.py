@@ -86,7 +86,7 @@ def test_many_starts_take_a_fixed_number_of_queries(
         world.submit(f"job{i}", devices=2)
     frozen, plan = decided(world)
     assert len(plan.starts) == 30
-    with django_assert_max_num_queries(16):
+    with django_assert_max_num_queries(17):
         assert len(commit(world, frozen, plan).started) == 30
 
 
