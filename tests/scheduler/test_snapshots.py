@@ -43,8 +43,8 @@ def test_the_number_of_queries_does_not_grow_with_fleet_and_queue(
         world.submit(f"waits{i}", devices=2, replicas=9)
     world.cycle()
     # nodes, devices, pending, device holds, replica holds, running, quotas, tenants, used,
-    # runtimes, throughputs, pairs, expectations, policy, and the savepoint of the test's transaction,
-    # made and released
+    # runtimes, throughputs, pairs, expectations, policy, and the savepoint of the test's
+    # transaction, made and released
     with django_assert_num_queries(16):
         snapshot = take(world).snapshot
     assert len(snapshot.running) > 5
