@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scheduler", "0011_pairings"),
+        ("scheduler", "0012_say_why_jobs_wait"),
         ("telemetry", "0003_numa_and_heat"),
     ]
 
