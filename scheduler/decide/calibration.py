@@ -6,10 +6,14 @@ were told to expect a wait like this one. A quantile of that ratio, taken among 
 makes an expectation that holds as often as it says, whatever the plan gets wrong.
 
 Jobs that still wait count as far as they have got (right-censored): else only the lucky ones of
-the last hours would be counted.
+the last hours would be counted. Records add to a belief in the plan that weighs as much as
+`BELIEF` of them: without it a burst of arrivals, of which the first few have just started and all
+others wait since a minute, would seem to say that everybody starts within minutes.
 
 Source: Romano, Patterson, Candes, "Conformalized Quantile Regression" (NeurIPS 2019), here with
-ratios in place of differences and weights for likeness; Kaplan and Meier (1958) for the censored.
+ratios in place of differences and weights for likeness; Kaplan and Meier (1958) for the censored;
+Susarla and Van Ryzin (1976) for a belief beside them; Brevik, Nurmi, Wolski, "Predicting Bounds on
+Queuing Delay" (QBETS, PPoPP 2006) for quantiles of past waits in place of means.
 """
 
 from collections.abc import Sequence
@@ -20,8 +24,12 @@ import numpy as np
 from scheduler.core.snapshot import BoolArray, Expectation
 from scheduler.decide.scoring import FloatArray
 
-LEAST_RECORDS = 20
-"""Fewer say nothing: then waits are expected as planned."""
+BELIEF = 5.0
+"""So many records the plan itself is worth."""
+
+_MIDDLE = (0.4, 0.6, 0.7, 0.85, 1.0, 1.15, 1.4, 1.7, 2.2, 3.0)
+_LATE = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.3)
+"""Ratios as believed, a tenth of the weight each: 1 is the median, and the 90th percentile."""
 
 SMALLEST_S = 60.0
 """Added to both waits of a ratio: errors below the resolution of a plan are none."""
@@ -41,12 +49,15 @@ class _Ratios(NamedTuple):
         planned: (records,) logarithm of the planned wait.
         started: (records,) the wait is over.
         gang: (records,) it was a gang's.
+        believed: (records,) weight of what is believed; 0 = it was observed, and the weight is
+            its likeness.
     """
 
     ratios: FloatArray
     planned: FloatArray
     started: BoolArray
     gang: BoolArray
+    believed: FloatArray
 
 
 class Calibration:
@@ -57,38 +68,47 @@ class Calibration:
     """
 
     def __init__(self, records: Sequence[Expectation]) -> None:
-        self._known = len(records) >= LEAST_RECORDS
-        self._middle = _ratios(records, [one.p50_s for one in records])
-        self._late = _ratios(records, [one.p90_s for one in records])
+        self._middle = _ratios(records, [one.p50_s for one in records], _MIDDLE)
+        self._late = _ratios(records, [one.p90_s for one in records], _LATE)
 
     def expected(self, p50_s: float, p90_s: float, *, gang: bool) -> tuple[float, float]:
         """Return the waits to expect, in seconds, the first not longer than the second.
+
+        Without records they are those planned.
 
         Args:
             p50_s: wait as planned with runtimes at the median, >= 0.
             p90_s: wait as planned with runtimes at the 90th percentile, >= 0.
             gang: the job has more than one replica.
         """
-        if not self._known:
-            return p50_s, max(p50_s, p90_s)
         middle_s = _corrected(self._middle, p50_s, 0.5, gang=gang)
         late_s = _corrected(self._late, p90_s, 0.9, gang=gang)
         return middle_s, max(middle_s, late_s)
 
 
-def _ratios(records: Sequence[Expectation], planned_s: Sequence[float]) -> _Ratios:
+def _ratios(
+    records: Sequence[Expectation], planned_s: Sequence[float], believed: Sequence[float]
+) -> _Ratios:
     planned = np.array(planned_s, dtype=np.float64).clip(0.0) + SMALLEST_S
     waited = np.array([one.waited_s for one in records], dtype=np.float64).clip(0.0) + SMALLEST_S
     started = np.array([one.started for one in records], dtype=np.bool_)
     gang = np.array([one.gang for one in records], dtype=np.bool_)
-    ratios = waited / planned
-    order = np.lexsort((gang, planned, ~started, ratios))
-    return _Ratios(ratios[order], np.log(planned)[order], started[order], gang[order])
+    order = np.lexsort((gang, planned, ~started, waited / planned))
+    ratios, started = (waited / planned)[order], started[order]
+    at = np.searchsorted(ratios, believed)
+    return _Ratios(
+        ratios=np.insert(ratios, at, believed),
+        planned=np.insert(np.log(planned)[order], at, 0.0),
+        started=np.insert(started, at, True),
+        gang=np.insert(gang[order], at, False),
+        believed=np.insert(np.zeros(len(ratios)), at, BELIEF / len(believed)),
+    )
 
 
 def _corrected(known: _Ratios, planned_s: float, quantile: float, *, gang: bool) -> float:
     apart = np.abs(known.planned - np.log(planned_s + SMALLEST_S)) / LIKENESS
-    weights = np.exp(-apart) * np.where(known.gang == gang, 1.0, UNLIKE)
+    alike = np.exp(-apart) * np.where(known.gang == gang, 1.0, UNLIKE)
+    weights = np.where(known.believed > 0, known.believed, alike)
     ratio = _survivors_quantile(known, weights, quantile)
     return max(0.0, ratio * (planned_s + SMALLEST_S) - SMALLEST_S)
 

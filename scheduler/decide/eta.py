@@ -2,11 +2,16 @@
 
 The planned start takes every time limit at its word, so it is the latest. The expected starts come
 from two more profiles on which each job ends at the median, or at the 90th percentile, of what
-those observed needed that ran as long as it has (`runtimes`).
+those observed needed that ran as long as it has (`runtimes`). That all those ahead are late at once
+is unlikely: the k-th waits for about k ends, and the error of a sum of k independent runtimes grows
+with the root of k. So the distance of P90 from P50 is divided by the root of the place.
 
-Source: Slurm sched/backfill for the plan; reference/schedulers.md 2.5 for interval and rate.
+Source: Slurm sched/backfill for the plan; reference/schedulers.md 2.5 for interval and rate;
+Smith, Foster, Taylor, "Using Run-Time Predictions to Estimate Queue Wait Times" (JSSPP 1999) for
+waits from runtimes.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -21,7 +26,7 @@ P50, P90 = 0.5, 0.9
 
 
 class Waiting(NamedTuple):
-    """A blocked job: its answer, and its planned start where one was found."""
+    """A job that waits: its answer, and its planned start where one was found."""
 
     job: JobSpec
     pending: Pending
@@ -33,50 +38,57 @@ def with_expected_starts(session: Session, waiting: Sequence[Waiting]) -> tuple[
 
     A job beyond the planned depth gets the pace of those planned: with n expected within h
     seconds, the k-th waiting job is expected after k * h / n. Either is then corrected by what
-    past expectations were worth (`calibration`).
+    past expectations were worth (`calibration`). Nobody is expected before its back-off ends.
 
     Args:
         session: the state after every job had its turn.
-        waiting: the blocked jobs, in queue order.
+        waiting: the blocked jobs, in queue order, then those that back off.
     """
     expected = _expected(session, waiting)
-    if not expected:
-        return tuple(one.pending for one in waiting)
-    paces = [
-        (max(starts) - session.now_s) / len(expected)
-        for starts in zip(*expected.values(), strict=True)
-    ]
-    last = max(k for k, one in enumerate(waiting) if one.pending.uid in expected)
     calibration = Calibration(session.snapshot.expectations)
+    queue = [one.pending.uid for one in waiting if one.pending.position]
+    last = max((k for k, uid in enumerate(queue) if uid in expected), default=len(queue))
+    pace = _pace(session.now_s, [expected[uid] for uid in queue if uid in expected])
     answered = []
-    for k, (job, pending, _) in enumerate(waiting):
-        basis, at = "plan", expected.get(pending.uid)
-        if at is None and k > last and pending.code is not WaitReason.NODES_UNAVAILABLE:
+    for k, one in enumerate(waiting):
+        basis, at = "plan", expected.get(one.pending.uid)
+        if (
+            at is None
+            and last < k < len(queue)
+            and one.pending.code is not WaitReason.NODES_UNAVAILABLE
+        ):
             basis = "rate"
-            at = (session.now_s + (k + 1) * paces[0], session.now_s + (k + 1) * paces[1])
-        if at is None:
-            answered.append(pending)
-            continue
-        waits = [at_s - session.now_s for at_s in at]
-        said = calibration.expected(waits[0], waits[1], gang=job.replicas_min > 1)
-        answered.append(_timed(pending, at, said, basis, session.now_s))
+            at = (session.now_s + (k + 1) * pace[0], session.now_s + (k + 1) * pace[1])
+        answered.append(_told(session.now_s, calibration, one, at, basis) if at else one.pending)
     return tuple(answered)
 
 
-def _timed(
-    pending: Pending,
-    planned: tuple[float, float],
-    waits: tuple[float, float],
-    basis: str,
+def _pace(now_s: float, starts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the seconds a start takes at the median and at P90, 0 where none is expected."""
+    if not starts:
+        return 0.0, 0.0
+    middle, late = (max(times_s) - now_s for times_s in zip(*starts, strict=True))
+    return middle / len(starts), late / len(starts)
+
+
+def _told(
     now_s: float,
+    calibration: Calibration,
+    one: Waiting,
+    planned: tuple[float, float],
+    basis: str,
 ) -> Pending:
+    """Return the answer with the planned start, corrected."""
+    least_s = max(0.0, one.job.not_before_s - now_s)
+    waits = [max(at_s - now_s, least_s) for at_s in planned]
+    said = calibration.expected(waits[0], waits[1], gang=one.job.replicas_min > 1)
     return replace(
-        pending,
-        evidence={**pending.evidence, "expected_start_basis": basis},
-        expected_start_p50_s=now_s + waits[0],
-        expected_start_p90_s=now_s + waits[1],
-        planned_p50_s=planned[0],
-        planned_p90_s=planned[1],
+        one.pending,
+        evidence={**one.pending.evidence, "expected_start_basis": basis},
+        expected_start_p50_s=now_s + max(said[0], least_s),
+        expected_start_p90_s=now_s + max(said[1], least_s),
+        planned_p50_s=now_s + waits[0],
+        planned_p90_s=now_s + waits[1],
     )
 
 
@@ -86,11 +98,22 @@ def _expected(session: Session, waiting: Sequence[Waiting]) -> dict[str, tuple[f
     jobs = [one.job for one in waiting if one.job.uid in planned]
     middle, late = (_replanned(session, jobs, quantile) for quantile in (P50, P90))
     expected = {}
-    for uid, latest_s in planned.items():
+    for place, (uid, latest_s) in enumerate(planned.items(), start=1):
         p50_s = min(latest_s, middle.get(uid, latest_s))
         p90_s = min(latest_s, late.get(uid, latest_s))
-        expected[uid] = (p50_s, max(p50_s, p90_s))
+        expected[uid] = (p50_s, p50_s + max(0.0, p90_s - p50_s) / math.sqrt(place))
     return expected
+
+
+def planned_after_back_off(session: Session, job: JobSpec) -> float | None:
+    """Return when a job that backs off could start by all time limits; None = never seen.
+
+    Nothing is reserved for it: it takes its place in the queue when its back-off ends.
+    """
+    if session.fit_now(job):
+        return max(session.now_s, job.not_before_s)
+    fit = session.fit_later(job)
+    return max(fit.start_s, job.not_before_s) if fit else None
 
 
 def _replanned(session: Session, jobs: Sequence[JobSpec], quantile: float) -> Mapping[str, float]:
@@ -106,8 +129,11 @@ def _replanned(session: Session, jobs: Sequence[JobSpec], quantile: float) -> Ma
     starts = {}
     for job in jobs:
         needed = replace(job, time_limit_s=runtime_s(job.time_limit_s, 0.0, ratios, quantile))
+        if job.not_before_s > session.now_s and again.fit_now(needed):
+            starts[job.uid] = job.not_before_s
+            continue
         fit = again.fit_later(needed)
         if fit:
             again.take(needed, fit)
-            starts[job.uid] = fit.start_s
+            starts[job.uid] = max(fit.start_s, job.not_before_s)
     return starts

@@ -13,7 +13,7 @@ from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide import clashes, explain, lasting, remedies
 from scheduler.decide.admission import Refusal, refusal
-from scheduler.decide.eta import Waiting, with_expected_starts
+from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_starts
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
@@ -207,6 +207,17 @@ class Turns:
             resizes=tuple(self.preemption.resizes),
         )
 
+    def _backing_off(self, refused: Sequence[Pending]) -> list[Waiting]:
+        """Return the jobs that wait for another try, those whose back-off ends first."""
+        jobs = {job.uid: job for job in self.snapshot.pending}
+        found = [(jobs[p.uid], p) for p in refused if p.code is WaitReason.BACKING_OFF]
+        found.sort(key=lambda one: (one[0].not_before_s, one[0].submitted_s, one[0].uid))
+        depth = self.policy.backfill_depth
+        return [
+            Waiting(job, pending, planned_after_back_off(self.session, job))
+            for job, pending in found[:depth]
+        ]
+
     def plan(self, report: SolverReport) -> Plan:
         """Return the plan of what was decided."""
         tried = self._tried()
@@ -218,7 +229,11 @@ class Turns:
         timed = tuple(one.pending for one in waiting)
         lasts_until_s = 0.0
         if self.policy.expects_starts:
-            timed = with_expected_starts(self.session, waiting)
+            later = self._backing_off(refused)
+            told = with_expected_starts(self.session, [*waiting, *later])
+            timed, later_told = told[: len(waiting)], told[len(waiting) :]
+            known = {pending.uid: pending for pending in later_told}
+            refused = [known.get(pending.uid, pending) for pending in refused]
             moves = self.starts or self.preemption.preempts or self.preemption.resizes
             lasts_until_s = 0.0 if moves else lasting.lasts_until_s(self.session, timed)
         return Plan(

@@ -1,6 +1,7 @@
 """When waiting jobs are expected to start, beside when they do."""
 
 import heapq
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
@@ -10,7 +11,7 @@ import pytest
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy, PriorityWeights
 from scheduler.core.reasons import Pending
-from scheduler.core.snapshot import JobSpec, RunningJob, Snapshot
+from scheduler.core.snapshot import Expectation, JobSpec, RunningJob, Snapshot
 from scheduler.decide.cycle import decide
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
@@ -56,11 +57,14 @@ def test_a_start_is_expected_when_survivors_have_ended() -> None:
 
 
 def test_who_waits_behind_a_waiting_job_waits_for_its_runtime_too() -> None:
-    """a needs 500 s in the middle and 900 s at P90: 250 + 500 and 450 + 900."""
+    """a needs 500 s in the middle and 900 s at P90: 250 + 500 and 450 + 900.
+
+    It is the second in line: of the 600 s between them it is told 600 / sqrt(2).
+    """
     fleet = FleetBuilder().node("n1", devices=1)
     snapshot = world(fleet, queue("a", "b"), running=busy(NOW_S - 500))
     found = expected(replace(snapshot, runtime_ratios=TWENTY))
-    assert found["b"] == pytest.approx((750, 1350))
+    assert found["b"] == pytest.approx((750, 750 + 600 / math.sqrt(2)))
 
 
 def test_who_waits_behind_a_job_that_starts_now_waits_for_its_runtime() -> None:
@@ -85,6 +89,25 @@ def test_jobs_beyond_the_planned_depth_get_the_pace_of_those_before() -> None:
     assert last.uid == "j101"
     assert last.evidence["expected_start_basis"] == "rate"
     assert last.expected_start_p50_s == NOW_S + 102 * 500
+
+
+def test_who_backs_off_is_expected_when_that_ends_if_there_is_room() -> None:
+    fleet = FleetBuilder().node("n1", devices=1)
+    tried = replace(queue("a")[0], not_before_s=NOW_S + 300)
+    assert expected(world(fleet, [tried])) == {"a": (300, 300)}
+    later = world(fleet, [tried], running=busy(NOW_S))
+    assert expected(later) == {"a": (1000, 1000)}
+
+
+def test_who_backs_off_comes_after_those_in_the_queue_and_never_before_its_time() -> None:
+    """b holds the device from 1000 to 2000; what past waits were worth makes nobody try earlier."""
+    fleet = FleetBuilder().node("n1", devices=1)
+    tried = replace(queue("a")[0], not_before_s=NOW_S + 300)
+    snapshot = world(fleet, [tried, *queue("b")], running=busy(NOW_S))
+    assert expected(snapshot) == {"a": (2000, 2000), "b": (1000, 1000)}
+    quick = (Expectation(300.0, 300.0, 0.0, started=True, gang=False),) * 99
+    alone = replace(world(fleet, [tried]), expectations=quick)
+    assert expected(alone) == {"a": (300, 300)}
 
 
 class Toy:
