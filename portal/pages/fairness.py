@@ -14,6 +14,7 @@ from portal.pages.charts.frame import FigureDict, Meta
 from portal.pages.shell import Shell
 from portal.pages.signed_in import SignedInRequest, cluster_or_404
 from scheduler.core.resources import CPU_FLAVOR
+from scheduler.selectors.expected import expected_score
 from scheduler.selectors.fairness import Fairness, fairness_get
 from telemetry.models import Cluster
 from telemetry.selectors import cluster_list
@@ -42,6 +43,7 @@ def fairness(request: SignedInRequest, slug: str) -> HttpResponse:
         "clusters": list(cluster_list(enabled=True)),
         "at": shares.at,
         "flavors": by_flavor(cluster, shares, names),
+        "score": expected_score(cluster=cluster),
     }
     return render(request, "pages/fairness.html", context)
 

@@ -22,6 +22,7 @@ from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import priority_rows, waiting
 from scheduler.choices import FINAL_STATES, HOLDING_STATES, WAITING_STATES, JobState
 from scheduler.models import Job, JobEvent, LedgerEntry, Placement
+from scheduler.selectors.expected import expected_score
 from scheduler.selectors.jobs import job_events, job_placements, jobs_named
 from scheduler.selectors.usage import MILLI_US_PER_DEVICE_HOUR
 from scheduler.services.jobs import job_cancel
@@ -39,13 +40,15 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
     job = job_or_404(request, uid)
     request.cluster_on_page = job.cluster
     now = clock.now()
+    waits = job.state in WAITING_STATES
     placements = list(job_placements(viewer=request.user, job=job).prefetch_related("ledger"))
     context = {
         "job": job,
         "now": now,
         "final": job.state in FINAL_STATES,
         "holding": job.state in HOLDING_STATES,
-        "waiting": waiting(job.pending) if job.state in WAITING_STATES else None,
+        "waiting": waiting(job.pending) if waits else None,
+        "score": expected_score(cluster=job.cluster) if waits else None,
         "ending": reasons.end_sentence(job.reason) if job.state in FINAL_STATES else "",
         "steps": steps(job, now),
         "checkpoint": checkpoint_of(job, placements),

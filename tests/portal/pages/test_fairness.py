@@ -1,8 +1,10 @@
 """Shares, as a page."""
 
+from datetime import timedelta
+
 from django.test import Client
 
-from scheduler.models import Cycle
+from scheduler.models import Cycle, ExpectedStart, Job
 from tests import factories
 from tests.portal.pages.conftest import A100, World, text_of
 
@@ -61,3 +63,28 @@ def test_shares_of_a_cycle_before_past_use_was_kept_are_shown_without_it(
 
 def test_before_the_first_cycle_the_page_says_so(ada: Client) -> None:
     assert "No cycle has run yet" in text_of(ada.get("/fairness/demo/"))
+
+
+def test_it_says_how_expected_starts_have_held_once_enough_jobs_waited(
+    ada: Client, world: World
+) -> None:
+    """Of 20 jobs told 60 and 120 s, 10 waited 30 s, 9 waited 90 s and one 150 s."""
+    assert "data-expected-score" not in text_of(ada.get("/fairness/demo/"))
+    for waited_s in [30] * 10 + [90] * 9 + [150]:
+        ExpectedStart.objects.create(
+            job=factories.job(world.vision, on=world.demo),
+            cluster=world.demo,
+            given_at=factories.NOW,
+            planned_p50_s=60,
+            planned_p90_s=120,
+            told_p50_s=60,
+            told_p90_s=120,
+            gang=False,
+            over_at=factories.NOW + timedelta(seconds=waited_s),
+            started=True,
+        )
+    said = "Of the last 20 jobs that waited here, 50 % had started by their P50 and 95 %"
+    assert said in text_of(ada.get("/fairness/demo/"))
+    pending = {"code": "waiting_for_capacity", "expected_start_p50": "2026-03-02T12:10:00+00:00"}
+    Job.objects.filter(pk=world.job.pk).update(pending=pending)
+    assert said in text_of(ada.get(f"/jobs/{world.job.pk}/"))
