@@ -14,13 +14,18 @@ What the traces leave open, and what was made of it:
   far too long (Mu'alem and Feitelson, "Utilization, Predictability, Workloads, and User Runtime
   Estimates in Scheduling the IBM SP2 with Backfilling", 2001).
 - openb's cluster is so large that nobody waits there. Every k-th node is kept and pods arrive
-  --openb-speed times as dense, so that about as much is asked for as there is. Pods that could
-  never run on what is left are left out.
-- Gavel's jobs arrive --gavel-speed times as dense, on 36 devices each of K80, P100 and V100.
+  --openb-speed times as dense, so that more is asked for than there is in the busy hours, and
+  less in the others. Pods that could never run on what is left are left out.
+- Gavel's jobs arrive --gavel-speed times as dense, on 36 devices each of K80, P100 and V100. Most
+  of them come in a few bursts of hundreds within minutes, and then wait for weeks.
+- Cycles keep a distance of --openb-pace and --gavel-pace seconds, small beside the waits.
+- Nobody is told what would help, and with one tenant nobody has anything to claim back: neither
+  changes a start.
 """
 
 import argparse
 import json
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -31,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scheduler.core.plan import Plan
-from scheduler.core.policy import Policy
+from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.admission import refusal
 from scheduler.decide.session import Session
@@ -42,7 +47,7 @@ from scheduler.simulate.pace import Pace
 from scheduler.simulate.run import simulate
 from scheduler.simulate.traces import gavel, openb
 
-POLICY = Policy(strategy="rules")
+POLICY = Policy(strategy="rules", remedy_depth=0, preemption=PreemptionPolicy(by_reclaim=False))
 HOUR_S = 3600.0
 HORIZONS = {
     "<10 min": 600.0,
@@ -60,6 +65,8 @@ GAPS = 100
 WAKE_S = 6 * HOUR_S
 """Between events nothing but ages and delays changes; a cycle runs at every event all the same."""
 
+PROGRESS_S = 5.0
+
 FACTOR = (1.1, 10.0)
 LIMIT_STEP_S = 900.0
 
@@ -76,11 +83,12 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A trace made ready to be played."""
+    """A trace made ready to be played, and the least distance of its cycles."""
 
     name: str
     world: Snapshot
     jobs: Sequence[SimJob]
+    pace_s: float
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -105,10 +113,12 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, required=True, help="folder of openb/ and gavel/")
     parser.add_argument("--only", choices=["openb", "gavel"], help="one of the traces")
     parser.add_argument("--openb-jobs", type=int, default=2000, help="the last so many")
-    parser.add_argument("--openb-every", type=int, default=60, help="of its nodes, one in so many")
-    parser.add_argument("--openb-speed", type=float, default=12.0, help="of its arrivals")
-    parser.add_argument("--gavel-speed", type=float, default=2.0, help="of its arrivals")
-    parser.add_argument("--gavel-jobs", type=int, default=600, help="the first so many; 0 = all")
+    parser.add_argument("--openb-every", type=int, default=120, help="of its nodes, one in so many")
+    parser.add_argument("--openb-speed", type=float, default=8.0, help="of its arrivals")
+    parser.add_argument("--openb-pace", type=float, default=5.0, help="least s between cycles")
+    parser.add_argument("--gavel-speed", type=float, default=1.2, help="of its arrivals")
+    parser.add_argument("--gavel-jobs", type=int, default=0, help="the first so many; 0 = all")
+    parser.add_argument("--gavel-pace", type=float, default=120.0, help="least s between cycles")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
@@ -135,7 +145,7 @@ def _openb(args: argparse.Namespace) -> Replay:
     jobs = openb.sim_jobs(dense, limit_frac=1.0)
     session = Session(world, POLICY, now_s=world.now_s)
     jobs = [job for job in jobs if refusal(session, job.spec) is None]
-    return Replay("openb", world, _limited(jobs, lambda job: job.work, args.seed))
+    return Replay("openb", world, _limited(jobs, lambda job: job.work, args.seed), args.openb_pace)
 
 
 def _gavel(args: argparse.Namespace) -> Replay:
@@ -147,7 +157,7 @@ def _gavel(args: argparse.Namespace) -> Replay:
     dense = [replace(job, arrival_s=job.arrival_s / args.gavel_speed) for job in first]
     jobs, _ = gavel.sim_jobs(dense, throughputs, list(gavel.CLUSTER), begin_s=0.0, limit_frac=1.0)
     longest = lambda job: job.work / min(job.throughput.values())  # noqa: E731 - on its slowest
-    return Replay("gavel", world, _limited(jobs, longest, args.seed))
+    return Replay("gavel", world, _limited(jobs, longest, args.seed), args.gavel_pace)
 
 
 def _lines(path: Path) -> list[str]:
@@ -187,12 +197,36 @@ class Naive:
             self.said.setdefault(told.uid, told.position * gap_s)
 
 
+class Progress:
+    """Says now and then how far a replay is, on the error stream."""
+
+    def __init__(self, replay: Replay) -> None:
+        self._name, self._jobs = replay.name, len(replay.jobs)
+        self._started, self._said_s = 0, time.perf_counter()
+
+    def watch(self, snapshot: Snapshot, plan: Plan) -> None:
+        """Note a cycle."""
+        self._started += len(plan.starts)
+        now_s = time.perf_counter()
+        if now_s >= self._said_s + PROGRESS_S:
+            self._said_s = now_s
+            waiting = len(snapshot.pending)
+            line = f"{self._name}: {self._started} of {self._jobs} started, {waiting} wait"
+            print(line, file=sys.stderr, flush=True)
+
+
 def play(replay: Replay) -> list[Told]:
     """Return what the jobs of a trace were told, and how long they waited."""
     naive = Naive()
     decider = remembering(when_asked(POLICY))
-    pace = Pace(wake_s=WAKE_S)
-    result = simulate(replay.world, replay.jobs, decider, pace=pace, watch=naive.watch)
+    progress = Progress(replay)
+
+    def watch(snapshot: Snapshot, plan: Plan) -> None:
+        naive.watch(snapshot, plan)
+        progress.watch(snapshot, plan)
+
+    pace = Pace(wake_s=WAKE_S, least_s=replay.pace_s)
+    result = simulate(replay.world, replay.jobs, decider, pace=pace, watch=watch)
     ordered = sorted(result.jobs, key=lambda job: (job.submitted_s, job.uid))
     gangs = {job.spec.uid for job in replay.jobs if job.spec.replicas_min > 1}
     told = []

@@ -25,7 +25,7 @@ class _Said(NamedTuple):
 
 
 class Expectations:
-    """The first expectation of each job that waited, and what became of it."""
+    """What each job was told first of its first start, and what became of it."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, _Said] = {}
@@ -40,6 +40,7 @@ class Expectations:
     def note(self, snapshot: Snapshot, plan: Plan) -> None:
         """Keep what a plan says first of a job, and whose wait it ends."""
         for start in plan.starts:
+            self._seen.add(start.uid)
             said = self._waiting.pop(start.uid, None)
             if said:
                 self._over.append(said.so_far(plan.now_s, started=True))

@@ -49,7 +49,8 @@ def test_what_can_never_run_says_so_before_it_is_approved() -> None:
 def test_a_failed_start_is_not_tried_again_too_soon() -> None:
     pending = answer(world(four(), [job("a", not_before_s=NOW_S + 30)]))
     assert pending.code is WaitReason.BACKING_OFF
-    assert pending.evidence == {"not_before_s": NOW_S + 30}
+    assert pending.evidence["not_before_s"] == NOW_S + 30
+    assert pending.expected_start_p50_s == NOW_S + 30
 
 
 def test_a_flavor_that_the_cluster_lacks() -> None:
