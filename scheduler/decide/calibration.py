@@ -34,10 +34,10 @@ _LATE = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.3)
 SMALLEST_S = 60.0
 """Added to both waits of a ratio: errors below the resolution of a plan are none."""
 
-LIKENESS = 0.7
-"""A record of a wait longer or shorter by this much (a factor of 2) counts e times less."""
+LIKENESS = 2.0
+"""A record of a wait longer or shorter by this much (a factor of e^2 = 7) counts e times less."""
 
-UNLIKE = 0.2
+UNLIKE = 0.5
 """What a gang's wait says of a job with one replica, and the other way round."""
 
 

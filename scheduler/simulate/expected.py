@@ -8,8 +8,8 @@ from scheduler.core.plan import Plan
 from scheduler.core.snapshot import Expectation, Snapshot
 from scheduler.simulate.decider import Decider
 
-RECORD_COUNT = 400
-"""So many of the last jobs that waited say what an expectation is worth."""
+RECORD_COUNT = 100
+"""So many of the last jobs that waited say what an expectation is worth: times change."""
 
 
 class _Said(NamedTuple):

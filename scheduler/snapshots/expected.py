@@ -6,7 +6,7 @@ from scheduler.core.snapshot import Expectation
 from scheduler.models import ExpectedStart
 from telemetry.models import Cluster
 
-OVER_COUNT = 400
+OVER_COUNT = 100
 WAITING_COUNT = 1600
 """So many of the last waits that are over, and of those that last, are learnt from."""
 
