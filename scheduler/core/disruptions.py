@@ -51,13 +51,14 @@ def check_disruptions(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy |
         _check_loss(snapshot, loss)
         if policy:
             _check_policy(policy, plan.now_s, loss)
-        if loss.cause is EvictionCause.RECLAIMED:
-            _check_claim(snapshot, plan, loss)
     _check_guarantees(snapshot, plan, losses)
 
 
 def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
-    """Give what grows, as if the replicas that are added were a job that starts."""
+    """Give what grows, as if the replicas that are added were a job that starts.
+
+    They are of the flavor that the job has, whatever it once asked for.
+    """
     running = {job.spec.uid: job for job in snapshot.running}
     for resize in plan.resizes:
         job = running[resize.uid]
@@ -66,7 +67,11 @@ def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
             count = len(added)
             left_s = job.started_s + job.spec.time_limit_s - plan.now_s
             spec = replace(
-                job.spec, replicas_min=count, replicas_max=count, time_limit_s=max(0.0, left_s)
+                job.spec,
+                replicas_min=count,
+                replicas_max=count,
+                flavors=(),
+                time_limit_s=max(0.0, left_s),
             )
             yield spec, Start(resize.uid, added, snapshot.fleet.flavor_held(job.replicas))
 
@@ -136,32 +141,38 @@ def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 
-def _check_claim(snapshot: Snapshot, plan: Plan, loss: _Loss) -> None:
-    """Check that the taker's side is within its guarantee with the job, on some flavor (law 4).
+def _claims(snapshot: Snapshot, plan: Plan, loss: _Loss) -> list[str]:
+    """Return the flavors on which the taker may take from the loser (law 4), "" for none.
 
-    They must meet in a flavor with quotas: without one nobody owns anything.
+    To reclaim, its side is within its guarantee with the job, and they meet in a flavor with
+    quotas: without one nobody owns anything.
     """
-    taker, limited = loss.taker, {name for tenant in snapshot.tenants for name in tenant.quotas}
+    options = _options(snapshot, loss.taker)
+    if loss.cause is EvictionCause.RECLAIMED:
+        least = _held_at_least(snapshot, plan)
+        options = [flavor for flavor in options if _owns(snapshot, loss, flavor, Held(least))]
+    require(bool(options), f"{loss.taker.uid!r} has no claim on job {loss.job.spec.uid!r}")
+    return options
+
+
+def _owns(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held) -> bool:
+    """Return whether the taker's side owns all it holds with the job on a flavor."""
+    limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
     main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
-    slug, own = _sides(snapshot, taker.tenant, loss.job.spec.tenant)[-1]
-    left = _held_at_least(snapshot, plan)
-    for flavor in _options(snapshot, taker):
-        held, wants = Held(left), Held()
-        charge(wants, taker, flavor, taker.replicas_min)
-        held.update(wants)
-        names = {name for _, name in wants}
-        above = [_above(snapshot, slug, name, held, own=own) for name in names & limited]
-        if (main if main in names else CPU_FLAVOR) in limited and max(above) <= 0:
-            return
-    require(False, f"job {loss.job.spec.uid!r} is reclaimed by {slug!r}, which has all it owns")
+    slug, own = _sides(snapshot, loss.taker.tenant, loss.job.spec.tenant)[-1]
+    charge(held, loss.taker, flavor, loss.taker.replicas_min)
+    names = {CPU_FLAVOR, flavor} - {""}
+    above = [_above(snapshot, slug, name, held, own=own) for name in names & limited]
+    return (main if main in names else CPU_FLAVOR) in limited and max(above) <= 0
 
 
 def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:
-    """Check that nobody is pushed below its guarantee (laws 2 and 5)."""
+    """Check that all have a claim, and nobody is pushed below its guarantee (laws 2, 4 and 5)."""
     lost: dict[tuple[str, bool, str], Held] = {}
     for loss in losses:
+        judged = _judged(snapshot, loss, _claims(snapshot, plan, loss))
         for slug, own in _sides(snapshot, loss.job.spec.tenant, loss.taker.tenant):
-            for flavor in _judged(snapshot, loss):
+            for flavor in judged:
                 found = lost.setdefault((slug, own, flavor), Counter())
                 amounts = Counter[tuple[str, str]]()
                 charge(
@@ -198,10 +209,10 @@ def upwards(snapshot: Snapshot, slug: str) -> list[str]:
     return way
 
 
-def _judged(snapshot: Snapshot, loss: _Loss) -> set[str]:
+def _judged(snapshot: Snapshot, loss: _Loss, claims: Sequence[str]) -> set[str]:
     """Return the flavors with quotas in which the loser is judged."""
     main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
-    wanted = {CPU_FLAVOR, *_options(snapshot, loss.taker)}
+    wanted = {CPU_FLAVOR, *claims}
     limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
     return ({main} if main in wanted else {main, CPU_FLAVOR}) & limited
 

@@ -46,11 +46,14 @@ class Foes:
 
 
 def met_pairs(snapshot: Snapshot) -> Pairs:
-    """Return the pairs of a snapshot of which both sides wait or run: no others can meet."""
+    """Return the pairs of a snapshot of which both sides wait or run: no others can meet.
+
+    Whoever asks for one device counts: it may be advised to ask for a share of it.
+    """
     if not snapshot.pairs:
         return snapshot.pairs
     jobs = (*snapshot.pending, *(job.spec for job in snapshot.running))
-    present = {job.interference for job in jobs if job.shape.is_fraction}
+    present = {job.interference for job in jobs if job.shape.devices == 1}
     return {pair: rates for pair, rates in snapshot.pairs.items() if present.issuperset(pair)}
 
 

@@ -104,7 +104,8 @@ def _grown(
             added.remove(replica)
         left_s = max(0.0, job.started_s + job.spec.time_limit_s - plan.now_s)
         held = flavor_of(snapshot, job.replicas)
-        yield job.spec, Start(one.uid, tuple(added), held), left_s, one.replicas
+        spec = replace(job.spec, flavors=())  # it goes on with the one that it has
+        yield spec, Start(one.uid, tuple(added), held), left_s, one.replicas
 
 
 def _may_not_start(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> Iterator[str]:

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, replace
 from random import Random
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,9 +16,15 @@ from scheduler.core.reasons import NEVER, WaitReason
 from scheduler.core.snapshot import ReplicaPlacement, Snapshot, TenantNode
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
+from scheduler.decide.preemption.laws import Laws
+from scheduler.decide.preemption.losers import losers_of
+from scheduler.decide.preemption.search import cheapest_room
 from scheduler.decide.remedies import apply
+from scheduler.decide.strategies.rules import REPORT
+from scheduler.decide.turns import Turns
 from tests.builders import NOW_S, with_pending
 from tests.properties.brute import wrongs
+from tests.properties.stories import Story
 from tests.properties.wide import policies, wide_worlds
 
 SLOW_TO_DRAW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
@@ -248,3 +255,88 @@ def test_what_would_help_helps_when_tried(snapshot: Snapshot, policy: Policy) ->
             elif pending.code in NEVER:
                 after = {p.uid: p.code for p in tried.pending}
                 assert after.get(pending.uid) not in NEVER, remedy
+
+
+# -- who comes first -----------------------------------------------------------------------------
+
+
+@settings(max_examples=60, suppress_health_check=SLOW_TO_DRAW)
+@given(wide_worlds(), policies(), st.randoms(use_true_random=False))
+def test_a_waiting_job_taken_away_delays_nobody_ahead_of_it(
+    snapshot: Snapshot, policy: Policy, random: Random
+) -> None:
+    """Nothing ahead is decided otherwise, as long as the order of the others stays."""
+    policy = replace(policy, order=replace(policy.order, fair_share=0.0))
+    before = order_of(snapshot, policy)
+    waiting = [p.uid for p in plan_of(snapshot, policy).pending if p.position]
+    if not waiting:
+        return
+    gone = random.choice(waiting)
+    less = with_pending(snapshot, [job for job in snapshot.pending if job.uid != gone])
+    after = order_of(less, policy)
+    ahead = list(before)[: list(before).index(gone)]
+    if list(after)[: len(ahead)] == ahead:
+        assert {uid: after[uid] for uid in ahead} == {uid: before[uid] for uid in ahead}
+
+
+def order_of(snapshot: Snapshot, policy: Policy) -> dict[str, tuple[object, ...]]:
+    """Return uid -> what was decided at its turn, in order of the turns."""
+    turns, found = Turns(snapshot, policy, now_s=NOW_S), dict[str, tuple[object, ...]]()
+    for ranked in turns.queue():
+        turns.turn(ranked)
+        draft = turns.draft(REPORT)
+        started = [start.replicas for start in draft.starts if start.uid == ranked.job.uid]
+        codes = [p.code for p in draft.pending if p.uid == ranked.job.uid]
+        told = [p.uid for p in draft.preempts if p.beneficiary == ranked.job.uid]
+        found[ranked.job.uid] = (*started, *codes, *told)
+    return found
+
+
+# -- what is tried leaves no trace ---------------------------------------------------------------
+
+
+@settings(max_examples=60, suppress_health_check=SLOW_TO_DRAW)
+@given(wide_worlds(), policies())
+def test_a_search_for_room_changes_nothing(snapshot: Snapshot, policy: Policy) -> None:
+    turns = Turns(snapshot, policy, now_s=NOW_S)
+    session = turns.session
+    laws, losers = Laws(session.tree, snapshot.tenants), losers_of(session)
+    for one in session.held.active:
+        laws.book(one.hold.tenant, one.hold.charges)
+
+    def state() -> tuple[object, ...]:
+        profile = session.profile
+        block = profile.block(0, len(profile.times), np.arange(session.layout.nodes))
+        return (
+            *(table.tobytes() for table in block),
+            profile.ledger.usage.tobytes(),
+            (tuple(profile.times), tuple(profile.rows), profile.version, len(profile.touched)),
+            tuple(session.held.active),
+            laws.own.tobytes(),
+            laws.ledger.usage.tobytes(),
+            (losers.extra.tobytes(), losers.evictable.tobytes()),
+        )
+
+    before = state()
+    for job in turns.candidates:
+        cheapest_room(session, laws, losers, job)
+        assert state() == before
+
+
+# -- cycle after cycle ---------------------------------------------------------------------------
+
+
+@settings(max_examples=40, suppress_health_check=SLOW_TO_DRAW)
+@given(wide_worlds(), policies(), st.randoms(use_true_random=False))
+def test_plans_that_come_true_are_sound_and_nobody_is_evicted_in_turn(
+    snapshot: Snapshot, policy: Policy, random: Random
+) -> None:
+    """Who evicted somebody is not evicted for that one, unless others started in between."""
+    story = Story(snapshot, policy)
+    for _ in range(6):
+        plan = decide(story.snapshot, policy, now_s=story.snapshot.now_s, budget_s=5.0)
+        assert plan.solver.status != "invalid", plan.solver.note
+        assert wrongs(story.snapshot, plan, policy) == []
+        story.follow(plan)
+        assert story.in_turn() == []
+        story.pass_time(random.choice([10.0, 70.0, 700.0]))

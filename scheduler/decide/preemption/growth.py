@@ -89,7 +89,7 @@ def _grown(session: Session, job: RunningJob, flavor: int) -> list[Resize]:
         return []
     more = replace(
         spec,
-        replicas_min=1,
+        replicas_min=max(1, spec.replicas_min - has),
         replicas_max=spec.replicas_max - has,
         time_limit_s=job.started_s + spec.time_limit_s - now_s,
     )

@@ -8,7 +8,13 @@ from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import EvictionCause, Plan, Preempt, Resize, SolverReport
 from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.reasons import Pending, WaitReason
-from scheduler.core.snapshot import ReplicaPlacement, Reservation, RunningJob, Snapshot
+from scheduler.core.snapshot import (
+    QuotaLine,
+    ReplicaPlacement,
+    Reservation,
+    RunningJob,
+    Snapshot,
+)
 from scheduler.core.verify import verify
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
@@ -222,3 +228,39 @@ def test_a_job_grows_that_ends_before_its_node_is_reserved() -> None:
     soon = replace(aside, start_s=NOW_S + 2600)
     with pytest.raises(InvalidPlanError, match="in the way of reservation 'r'"):
         verify(replace(small(), reservations=(soon,)), grown)
+
+
+def test_nobody_reclaims_more_than_it_owns() -> None:
+    """t runs one job beside the one that waits: it must own two, and on a flavor that is b's."""
+    snapshot = small()
+    held = running(job("r", tenant="t", devices=1), 0, [5])
+    both = replace(snapshot, running=(*snapshot.running, held))
+    verify(both, plan(reclaim()))
+    alls, t, b = both.tenants
+    less = replace(both, tenants=(alls, replace(t, quotas={"a100": QuotaLine(1000)}), b))
+    with pytest.raises(InvalidPlanError, match="'a' has no claim on job 'v'"):
+        verify(less, plan(reclaim()))
+    nothing = waited(snapshot, flavors=("h100",))
+    with pytest.raises(InvalidPlanError, match="'a' has no claim on job 'v'"):
+        verify(nothing, plan(reclaim()))
+
+
+def test_a_claim_and_a_guarantee_are_of_one_flavor() -> None:
+    """t owns H100 only and meets v, which runs on an A100, over CPU: b holds all it owns there.
+
+    b runs five replicas of one core each. Were it A100 that t claims, b would hold more than two.
+    """
+    fleet = FleetBuilder().node("n1", devices=6).node("n2", devices=1, flavor="h100")
+    snapshot = small()
+    for cores, refused in ((5, True), (4, False)):
+        tenants = (
+            tenant("all", a100=0, h100=0, cpu=0),
+            tenant("t", under="all", a100=0, h100=2, cpu=9),
+            tenant("b", under="all", a100=2, h100=0, cpu=cores),
+        )
+        mixed = world(fleet, snapshot.pending, running=snapshot.running, tenants=tenants)
+        if refused:
+            with pytest.raises(InvalidPlanError, match="'b' is pushed below its quota of 'cpu'"):
+                verify(mixed, plan(reclaim()))
+        else:
+            verify(mixed, plan(reclaim()))

@@ -56,6 +56,16 @@ def test_two_that_slow_each_other_down_go_to_two_devices(strategy: str) -> None:
     assert found["b"] not in (found["a"], found["c"])
 
 
+def test_nobody_is_advised_to_share_with_a_class_that_it_would_meet_then() -> None:
+    """A whole device is not to be had; a share of the one that is half taken would meet `lm`."""
+    held = [running(share("r", "lm", milli=500), 0, [0], gpu_memory_mib=10_000)]
+    asks = share("a", "cv", milli=1000, gpu_memory_mib=0)
+    (alone,) = plan([asks], 1, {}, held=held).pending
+    assert "smaller_share" in {remedy.code for remedy in alone.remedies}
+    (waits,) = plan([asks], 1, PAIRS, held=held).pending
+    assert "smaller_share" not in {remedy.code for remedy in waits.remedies}
+
+
 def test_without_the_table_they_share_one() -> None:
     found = places(plan([share("a", "lm"), share("b", "cv")], 2, {}))
     assert found == {"a": [0], "b": [0]}
@@ -140,5 +150,5 @@ def test_pairs_of_which_one_side_is_not_there_cost_nothing() -> None:
     pairs = {("lm", "cv"): (0.1, 0.1), ("lm", "rl"): (0.1, 0.1), ("rl", "rl"): (0.1, 0.1)}
     both = replace(world(fleet, [share("a", "lm")], running=held), pairs=pairs)
     assert met_pairs(both) == {("lm", "cv"): (0.1, 0.1)}
-    whole = replace(job("w", devices=1), interference="rl")  # shares with nobody anyhow
+    whole = replace(job("w", devices=2), interference="rl")  # shares with nobody anyhow
     assert met_pairs(replace(both, pending=(whole,))) == {}

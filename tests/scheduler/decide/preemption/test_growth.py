@@ -42,6 +42,20 @@ def test_a_job_grows_to_its_most_replicas_and_keeps_those_it_has() -> None:
     assert [place.devices for place in resize.replicas] == [(0,), (1,), (2,)]
 
 
+def test_a_job_below_its_least_size_grows_to_it_or_not_at_all() -> None:
+    """It runs one of two to three replicas: one more is enough, none of two more is not."""
+    short = elastic(replicas_min=2)
+    assert [len(resize.replicas) for resize in plan_of(alone(short, quota=2)).resizes] == [2]
+    plan = plan_of(alone(elastic(replicas_min=3), quota=2))
+    assert (plan.resizes, plan.solver.status) == ((), "not_needed")
+
+
+def test_a_job_grows_on_what_it_has_whatever_it_may_have_asked_for_since() -> None:
+    plan = plan_of(alone(elastic(flavors=("h100",), min_throughput=1.0)))
+    assert plan.solver.status == "not_needed"
+    assert [len(resize.replicas) for resize in plan.resizes] == [3]
+
+
 def test_a_job_grows_no_further_than_its_quota() -> None:
     (resize,) = plan_of(alone(elastic(), quota=2)).resizes
     assert len(resize.replicas) == 2
