@@ -15,6 +15,8 @@ The turns ask here for each blocked job, so that it does not matter which strate
 a plan's evictions always belong to the starts and reservations that they were found with.
 """
 
+import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -26,7 +28,8 @@ from scheduler.decide.holdings import without
 from scheduler.decide.kinds import Kind
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import Losers, losers_of
-from scheduler.decide.preemption.search import Cut, Room, cheapest_room
+from scheduler.decide.preemption.room import Cut, Room
+from scheduler.decide.preemption.search import Effort, cheapest_room
 from scheduler.decide.quota import UNLIMITED, Charge
 from scheduler.decide.session import Fit, Session, allows_any
 
@@ -35,8 +38,14 @@ __all__ = ["Outlook", "Preemption", "asks_from_s"]
 MOST_ROOMS = 8
 """Room is made for so many jobs a cycle, so that a cycle stays short and what it does visible."""
 
-MOST_SEARCHES = 32
-"""So many searches a cycle, those that found nothing included."""
+MOST_SEARCHES = 64
+"""So many searches a cycle may find nothing, shared by the tenants alike."""
+
+LEAST_SEARCHES = 2
+"""So many searches for each tenant, however many tenants there are."""
+
+MOST_LOOKS = 512
+"""So many times a cycle may look whether it is worth a search at all."""
 
 
 class Outlook(NamedTuple):
@@ -71,8 +80,11 @@ class Preemption:
         self._stays = [one.hold for one in session.held.active if one.leaves_s is None]
         self._booked: list[tuple[str, tuple[Charge, ...]]] = []
         self._known: tuple[Laws, Losers] | None = None
-        self._hopeless: set[tuple[Kind, str, int]] = set()
-        self._searches = self._rooms = 0
+        self._hopeless: dict[tuple[Kind, str, int, bool], float] = {}
+        self._effort, self._failed = Effort(), Counter[str]()
+        self._looks = self._rooms = 0
+        tenants = {job.tenant for job in session.snapshot.pending}
+        self._share = max(LEAST_SEARCHES, MOST_SEARCHES // max(1, len(tenants)))
 
     def book(self, tenant: str, charges: Iterable[Charge]) -> None:
         """Count what a tenant gets in this cycle, now or by a promise."""
@@ -120,21 +132,33 @@ class Preemption:
         session = self._session
         if planned and planned.start_s <= session.notice_s:
             return None
-        key = (session.kind(job), job.tenant, job.priority)
+        key = (session.kind(job), job.tenant, job.priority, job.preemptible)
         if (
-            key in self._hopeless
-            or self._searches >= MOST_SEARCHES
+            job.time_limit_s >= self._hopeless.get(key, math.inf)
+            or self._looks >= MOST_LOOKS
+            or self._failed[job.tenant] >= self._share
             or not allows_any(session.policy)
             or not session.may_own(job)
         ):
             return None
-        laws, losers = self._standing()
-        room = cheapest_room(session, laws, losers, job) if losers.jobs else None
+        room = self._search(job)
         if room is None:
-            self._searches += bool(losers.jobs)
-            self._hopeless.add(key)
+            self._hopeless[key] = job.time_limit_s
+        elif planned is None or room.fit.start_s < planned.start_s:
+            return room
+        return None
+
+    def _search(self, job: JobSpec) -> Room | None:
+        """Return the cheapest room; count what was in vain, a mere look apart from a search."""
+        laws, losers = self._standing()
+        if not losers.jobs:
             return None
-        return room if planned is None or room.fit.start_s < planned.start_s else None
+        before = self._effort.searched
+        room = cheapest_room(self._session, laws, losers, job, self._effort)
+        if room is None:
+            self._looks += 1
+            self._failed[job.tenant] += self._effort.searched > before
+        return room
 
     def _make(self, job: JobSpec, room: Room) -> None:
         """Decide that room is made."""
@@ -154,6 +178,7 @@ class Preemption:
             laws.book(hold.tenant, hold.charges, -1)
         self.book(job.tenant, self._charges(job, room.fit))
         self._rooms += 1
+        self._hopeless.clear()  # who is evicted whole may leave more room than is needed
 
     def _charges(self, job: JobSpec, fit: Fit) -> tuple[Charge, ...]:
         return self._session.charges(job, fit.flavor, fit.replicas)

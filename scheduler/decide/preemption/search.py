@@ -1,27 +1,38 @@
 """Finds whom to evict: least harm first, tried on a copy, and put back whoever is not needed.
 
-1. Offers in order: jobs that only shrink before any that is evicted, lower priority, less work.
-2. Where quota is short, more losers in order, wherever they run.
-3. Walk back (Kueue): undo what the job fits without, the dearest first.
+1. Shrinking alone. Where that makes room, nobody is evicted.
+2. Evictions, node by node: lower priority first, then less work. Where quota or power is short,
+   more losers in order, wherever they run.
+3. Sets of losers, the cheapest first, for as long as they are cheaper than what 2 found.
+4. Where nothing was found: 2 again, each time from another node, as what is taken first may use up
+   what the laws allow (law 2).
+
+After each, walk back (Kueue): undo what the job fits without, the dearest first, and shrink whom it
+need not evict. 3 is exact where `MOST_CANDIDATES` or fewer could give anything and not more than
+`MOST_SETS` sets are cheaper; elsewhere the price is that of 2 or better.
 
 Source: Kueue pkg/scheduler/preemption/preemption.go (minimalPreemptions, fillBackWorkloads).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple
+from math import fsum
+from typing import Literal
 
 import numpy as np
 
-from scheduler.core.plan import EvictionCause
-from scheduler.core.snapshot import BoolArray, IntArray, JobSpec, ReplicaPlacement, RunningJob
+from scheduler.core.snapshot import BoolArray, IntArray, JobSpec
 from scheduler.decide.feasibility import Free
+from scheduler.decide.preemption.bound import Bound
 from scheduler.decide.preemption.claim import CAUSES, NOBODY, Claim
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.preemption.offers import Offer, offers, pieces_of, release
+from scheduler.decide.preemption.room import Cut, Room
+from scheduler.decide.preemption.subsets import by_price
 from scheduler.decide.preemption.trial import Trial
-from scheduler.decide.session import Fit, Session
+from scheduler.decide.session import Session
 
 MORE_OFFERS = 64
 """So many offers are tried beyond twice the replicas that the job needs."""
@@ -32,55 +43,46 @@ MOST_FREE_NODES = 512
 MOST_CUTS = 256
 """More losers than this are not taken from for one job."""
 
+MOST_CANDIDATES = 16
+"""Sets are made of so many losers."""
 
-class Cut(NamedTuple):
-    """What one job gives.
+MOST_SETS = 1024
+"""So many sets are looked at for one job on one flavor."""
 
-    Attributes:
-        job: that gives.
-        lost: the replicas that it loses; all of them = it is evicted.
-        cause: by which law.
-        work: device-seconds (core-seconds) that it loses.
-    """
+MOST_TRIALS = 64
+"""So many of them are tried."""
 
-    job: RunningJob
-    lost: tuple[ReplicaPlacement, ...]
-    cause: EvictionCause
-    work: float
+MOST_TRIALS_A_CYCLE = 512
+"""So many are tried in a cycle; then what is found node by node must do."""
 
-    @property
-    def evicts(self) -> bool:
-        """Return whether nothing is left to the job."""
-        return len(self.lost) == len(self.job.replicas)
+MOST_BEGINNINGS = 8
+"""From so many nodes a search begins that finds nothing."""
 
 
-class Room(NamedTuple):
-    """Room for one job, and at what price.
+@dataclass(slots=True)
+class Effort:
+    """What one cycle spends on searches.
 
     Attributes:
-        fit: where and when it fits.
-        cuts: who gives it, in the order of the losers.
+        trials: sets that may still be tried.
+        searched: how often more than a look was needed.
     """
 
-    fit: Fit
-    cuts: tuple[Cut, ...]
-
-    @property
-    def price(self) -> tuple[bool, int, float]:
-        """Return what is compared: is anybody evicted, of which priority, how much work."""
-        evicted = any(cut.evicts for cut in self.cuts)
-        highest = max(cut.job.spec.priority for cut in self.cuts)
-        return evicted, highest, sum(cut.work for cut in self.cuts)
+    trials: int = MOST_TRIALS_A_CYCLE
+    searched: int = 0
 
 
-def cheapest_room(session: Session, laws: Laws, losers: Losers, job: JobSpec) -> Room | None:
+def cheapest_room(
+    session: Session, laws: Laws, losers: Losers, job: JobSpec, effort: Effort | None = None
+) -> Room | None:
     """Return the cheapest room for a job over the flavors that it may use, None if there is none.
 
     Neither the session nor the laws are changed.
     """
     best: Room | None = None
+    effort = effort or Effort()
     for flavor in session.allowed(job):
-        room = _Search(session, laws.copy(), losers, job, flavor).room()
+        room = _Search(session, laws.copy(), losers, job, flavor).room(effort)
         if room and (best is None or room.price < best.price):
             best = room
     return best
@@ -107,20 +109,116 @@ class _Search:
         self._shrinks: BoolArray = (one != NOBODY) & (losers.extra > 0)
         self._evicts: BoolArray = (whole != NOBODY) & (losers.evictable > 0)
 
-    def room(self) -> Room | None:
+    def room(self, effort: Effort) -> Room | None:
         """Return the room that was found, None if there is none."""
         may = self._shrinks | self._evicts
-        if not may.any():
-            return None
-        trial = self._trial(may)
+        trial = self._trial(may) if may.any() else None
         if trial is None:
             return None
-        cuts = sum(1 for _ in islice(self._taken(trial), MOST_CUTS + 1))
-        if cuts > MOST_CUTS or not trial.fits() or not trial.given:
-            return None
+        effort.searched += 1
+        self._best: Room | None = None
+        for evicts in (np.zeros_like(self._evicts), self._evicts):
+            self._may_evict = evicts
+            if self._best is None and (evicts | self._shrinks).any():
+                self._try(trial, self._offers)
+                self._try_sets(trial, effort)
+        for k in range(1, min(len(self._offers), MOST_BEGINNINGS)):
+            if self._best is None:
+                self._try(trial, [*self._offers[k:], *self._offers[:k]])
+        return self._best
+
+    def _try(self, trial: Trial, offered: Sequence[Offer]) -> None:
+        """Take what is offered, in order, until the job fits."""
+        cuts = sum(1 for _ in islice(self._taken(trial, offered), MOST_CUTS + 1))
+        if cuts <= MOST_CUTS and trial.fits():
+            self._keep(trial)
+        trial.undo()
+
+    def _keep(self, trial: Trial) -> None:
+        """Note what was taken, less what is not needed, if it is cheaper than what is known."""
         self._walk_back(trial)
-        fit = trial.fit()
-        return Room(fit, self._cuts(trial)) if fit and trial.given else None
+        fit = trial.fit() if trial.given else None
+        room = Room(fit, self._cuts(trial)) if fit else None
+        if room and (self._best is None or room.price < self._best.price):
+            self._best = room
+
+    def _try_sets(self, trial: Trial, effort: Effort) -> None:
+        """Try sets of losers, the cheapest first, while they are cheaper than what is known."""
+        who, bound = self._candidates(trial)
+        levels, works = self._losers.priority[who].tolist(), self._losers.lost[who].tolist()
+        barred: list[set[int]] = []
+        left = MOST_TRIALS
+        for some in by_price(levels, works, most=MOST_SETS):
+            price = max(levels[i] for i in some), fsum(works[i] for i in some)
+            if self._best and price >= self._best.price[1:3]:
+                return
+            chosen = [who[i] for i in some]
+            if not bound.allows(chosen) or any(one.issubset(chosen) for one in barred):
+                continue
+            left, effort.trials = left - 1, effort.trials - 1
+            if min(left, effort.trials) < 0:
+                return
+            if self._try_set(trial, chosen, barred):
+                return
+
+    def _try_set(self, trial: Trial, chosen: Sequence[int], barred: list[set[int]]) -> bool:
+        """Take all that some losers may give; return whether the job fits.
+
+        Args:
+            trial: on which nothing is taken.
+            chosen: the losers.
+            barred: sets that can't all give anything; what is found here is added.
+        """
+        homes = {place.node for i in chosen for place in self._losers.jobs[i].replicas}
+        evicted = [i for i in chosen if self._may_evict[i]]
+        for home in sorted(homes & trial.place.keys()) or [-1]:
+            for n, loser in enumerate(evicted):
+                if not trial.evict(loser) and not self._shrinks[loser]:
+                    barred.append(set(evicted[: n + 1]))
+                    trial.undo()
+                    return False
+            self._shrink_from(trial, [i for i in chosen if i not in trial.given], home)
+            fits = trial.fits()
+            if fits:
+                self._keep(trial)
+            trial.undo()
+            if fits or len(evicted) == len(chosen):
+                return fits
+        return False
+
+    def _shrink_from(self, trial: Trial, shrunk: Sequence[int], home: int) -> None:
+        """Shrink some losers until the job fits: on one node first, then wherever they are."""
+        for loser, replica in self._replicas_of(shrunk, lambda node: node == home):
+            if trial.has_room():
+                break
+            trial.shrink(loser, replica)
+        for loser, replica in self._replicas_of(shrunk, lambda _: True):
+            if trial.fits():
+                break
+            trial.shrink(loser, replica)
+
+    def _replicas_of(
+        self, some: Sequence[int], at: Callable[[int], bool]
+    ) -> Iterator[tuple[int, int]]:
+        """Give (loser, index) of the replicas on certain nodes of those who may be shrunk."""
+        for loser in some:
+            for replica, place in enumerate(self._losers.jobs[loser].replicas):
+                if self._shrinks[loser] and at(place.node):
+                    yield loser, replica
+
+    def _candidates(self, trial: Trial) -> tuple[list[int], Bound]:
+        """Return whom sets are made of, in order: who is where offers are, then whoever helps."""
+        may = self._may_evict | self._shrinks
+        found: dict[int, None] = {}
+        for offer in self._offers:
+            if len(found) >= MOST_CANDIDATES:
+                break
+            ends = [np.searchsorted(self._pieces.node, offer.node, side) for side in _SIDES]
+            found |= dict.fromkeys(self._pieces.loser[slice(*ends)].tolist())
+        found |= dict.fromkeys(i for i in self._in_order() if len(found) < MOST_CANDIDATES)
+        who = {i: self._losers.jobs[i] for i in found if may[i]}
+        bound = Bound(trial, self._job, who)
+        return sorted([i for i in who if bound.helps(i)][:MOST_CANDIDATES]), bound
 
     def _trial(self, may: BoolArray) -> Trial | None:
         """Return the trial on the nodes that matter; None where all who may give are too few."""
@@ -134,6 +232,7 @@ class _Search:
             return None
         free = Free(*(table.copy() for table in row))
         ready = np.flatnonzero(demand.count(free))[:MOST_FREE_NODES]
+        self._pieces = pieces
         self._offers = offers(
             self._losers, pieces, self._shrinks, free, demand, most=2 * wanted + MORE_OFFERS
         )
@@ -154,17 +253,17 @@ class _Search:
         mine = session.kind(self._job).mine
         return session.calendar.closed(mine, start_s, start_s + self._job.time_limit_s)
 
-    def _taken(self, trial: Trial) -> Iterator[int]:
+    def _taken(self, trial: Trial, offered: Sequence[Offer]) -> Iterator[int]:
         """Take from one loser after the other until the job fits; give each."""
-        for offer in self._offers:
+        for offer in offered:
             if trial.has_room():
                 break
             yield from self._take_on_node(trial, offer)
         for loser in self._in_order():
-            short = trial.short_of()
-            if not short or not trial.has_room():
+            missing = trial.missing()
+            if not missing or not trial.has_room():
                 return
-            if self._charged(loser, short):
+            if any(trial.relief(loser).get(name) for name in missing):
                 everything = range(int(self._losers.replicas[loser]))
                 yield from self._take(trial, loser, everything, trial.fits)
 
@@ -183,17 +282,13 @@ class _Search:
                 return
             if self._shrinks[loser] and trial.shrink(loser, replica):
                 yield loser
-        if self._evicts[loser] and not enough() and trial.evict(loser):
+        if self._may_evict[loser] and not enough() and trial.evict(loser):
             yield loser
 
     def _in_order(self) -> list[int]:
-        order = np.lexsort((np.arange(len(self._shrinks)), ~self._shrinks))
-        return [i for i in order.tolist() if self._shrinks[i] or self._evicts[i]]
-
-    def _charged(self, loser: int, flavors: Sequence[str]) -> bool:
-        job = self._losers.jobs[loser]
-        charges = self._session.hold_of(job).charges
-        return any(charge.flavor in flavors and charge.amount > 0 for charge in charges)
+        may = self._shrinks | self._may_evict
+        order = np.lexsort((np.arange(len(may)), ~self._shrinks))
+        return [i for i in order.tolist() if may[i]]
 
     def _walk_back(self, trial: Trial) -> None:
         """Undo what the job fits without: whole jobs first, the last in order first."""
@@ -201,13 +296,24 @@ class _Search:
             if self._is_whole(trial, loser):
                 given = list(trial.given[loser])
                 trial.take_back(loser, given)
-                if not trial.fits():
-                    trial.evict(loser)
+                if not trial.fits() and not self._shrinks_enough(trial, loser):
+                    trial.give_again(loser, given)
         for loser in sorted(trial.given, reverse=True):
             for replica in [] if self._is_whole(trial, loser) else list(trial.given[loser]):
                 trial.take_back(loser, [replica])
                 if not trial.fits():
-                    trial.shrink(loser, replica)
+                    trial.give_again(loser, [replica])
+
+    def _shrinks_enough(self, trial: Trial, loser: int) -> bool:
+        """Shrink a loser until the job fits; return whether it does, and undo it if not."""
+        cause = trial.causes[loser]
+        for replica in range(int(self._losers.replicas[loser])) if self._shrinks[loser] else ():
+            if trial.shrink(loser, replica) and trial.fits():
+                return True
+        if loser in trial.given:
+            trial.take_back(loser, list(trial.given[loser]))
+        trial.causes[loser] = cause
+        return False
 
     def _is_whole(self, trial: Trial, loser: int) -> bool:
         return len(trial.given.get(loser, ())) == int(self._losers.replicas[loser])
@@ -222,6 +328,9 @@ class _Search:
             )
             for loser, given in sorted(trial.given.items())
         )
+
+
+_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 
 
 def _ints(values: Sequence[int]) -> IntArray:

@@ -20,6 +20,9 @@ from scheduler.decide.quota import Charge, QuotaLedger
 from scheduler.decide.session import Fit, Session
 from scheduler.decide.topology import reach
 
+POWER = ""
+"""Stands beside the names of flavors for the power cap; no flavor has that name."""
+
 
 class Trial:
     """One job on one flavor, and what others would have to give for it.
@@ -27,6 +30,9 @@ class Trial:
     Attributes:
         given: loser -> indices of the replicas that it gives; all of them = it is evicted.
         causes: loser -> key of `claim.CAUSES`, by which law it gave last.
+        place: node -> its position among those that are looked at.
+        floor: what is free on those for all of the window.
+        counts: (those,) replicas that each has room for.
 
     Args:
         session: the state at the job's turn.
@@ -55,14 +61,16 @@ class Trial:
         self._first = profile.until(session.notice_s)
         self._last = max(self._first + 1, profile.until(session.notice_s + job.time_limit_s))
         self._block = profile.block(self._first, self._last, nodes)
-        self._place = {node: i for i, node in enumerate(nodes.tolist())}
+        self.place = {node: i for i, node in enumerate(nodes.tolist())}
         self._ledger = QuotaLedger(session.tree)
         self._ledger.usage = profile.ledger.usage[profile.quota_rows(self._first, self._last)]
         self._held_uw = profile.powers_uw(self._first, self._last)
-        self._floor = Free(*(table.min(axis=0) for table in self._block))
+        self.floor = Free(*(table.min(axis=0) for table in self._block))
         self._wanted = session.filter(session.demand(job, flavor))
         self._counts = np.zeros(session.layout.nodes, dtype=np.int64)
-        self._counts[nodes] = self._wanted.count(self._floor, nodes)
+        self._counts[nodes] = self._wanted.count(self.floor, nodes)
+        charges = session.charges(job, flavor, job.replicas_min)
+        self._wants = [charge for charge in charges if charge.flavor in session.tree.flavors]
 
     # -- what it needs ------------------------------------------------------------------------
 
@@ -71,31 +79,41 @@ class Trial:
         reached = reach(self._session.layout, self._counts, self._job.topology)
         return reached >= self._job.replicas_min
 
-    def short_of(self) -> list[str]:
-        """Return the flavors of which the tenant's quota does not suffice."""
-        wanted = self._session.charges(self._job, self._flavor, self._job.replicas_min)
-        return [
-            charge.flavor
-            for charge in wanted
-            if self._ledger.available(self._job.tenant, charge.flavor) < charge.amount
-        ]
+    @property
+    def counts(self) -> IntArray:
+        return self._counts[self._nodes]
+
+    def missing(self) -> dict[str, int]:
+        """Return flavor -> what the tenant's quota lacks of it; `POWER` -> microwatts."""
+        lacks = {
+            charge.flavor: charge.amount - self._ledger.available(self._job.tenant, charge.flavor)
+            for charge in self._wants
+        }
+        power = self._session.power
+        left = power.left_uw(int(self._held_uw.max()))
+        if left is not None:
+            lacks[POWER] = power.needs_uw(self._job, self._flavor, self._job.replicas_min) - left
+        return {name: amount for name, amount in lacks.items() if amount > 0}
+
+    def relief(self, loser: int) -> dict[str, int]:
+        """Return what a loser gives back if it is evicted, in the terms of `missing`."""
+        session = self._session
+        charges = session.hold_of(self._losers.jobs[loser]).charges
+        return {POWER: self._power_uw(charges), **dict(charges)}
+
+    def _power_uw(self, charges: Sequence[Charge]) -> int:
+        board_mw, flavor_of = self._session.power.board_mw, self._session.flavor_of
+        return sum(n * board_mw[flavor_of[name]] for name, n in charges if name in flavor_of)
 
     def fits(self) -> bool:
         """Return whether places, quota and power suffice."""
-        return self.has_room() and not self.short_of() and self._has_power()
-
-    def _has_power(self) -> bool:
-        power = self._session.power
-        left = power.left_uw(int(self._held_uw.max()))
-        return left is None or left >= power.needs_uw(
-            self._job, self._flavor, self._job.replicas_min
-        )
+        return self.has_room() and not self.missing()
 
     def fit(self) -> Fit | None:
         """Return how the job fits, as the session itself would find it."""
-        if self.short_of() or not self._has_power():
+        if self.missing():
             return None
-        return self._session.fit_in(self._job, self._flavor, self._first, self._nodes, self._floor)
+        return self._session.fit_in(self._job, self._flavor, self._first, self._nodes, self.floor)
 
     # -- what others give ---------------------------------------------------------------------
 
@@ -117,9 +135,18 @@ class Trial:
         if cause == NOBODY:
             return False
         self.causes[loser] = cause
-        self._move(loser, replicas, 1)
-        self.given.setdefault(loser, []).extend(replicas)
+        self.give_again(loser, replicas)
         return True
+
+    def give_again(self, loser: int, replicas: Sequence[int]) -> None:
+        """Have a loser give what was just taken back; the laws allowed it before."""
+        self._move(loser, list(replicas), 1)
+        self.given.setdefault(loser, []).extend(replicas)
+
+    def undo(self) -> None:
+        """Undo what all gave."""
+        for loser in sorted(self.given):
+            self.take_back(loser, list(self.given[loser]))
 
     def take_back(self, loser: int, replicas: Sequence[int]) -> None:
         """Undo what a loser gave."""
@@ -138,18 +165,16 @@ class Trial:
         hold = session.held.hold_of(job, [job.replicas[r] for r in replicas])
         for flavor, amount in hold.charges:
             self._ledger.add(hold.tenant, Charge(flavor, -sign * amount), rows)
-            if flavor in session.flavor_of:
-                each_mw = session.power.board_mw[session.flavor_of[flavor]]
-                self._held_uw[rows] -= sign * amount * each_mw
+        self._held_uw[rows] -= sign * self._power_uw(hold.charges)
         for place in hold.replicas:
-            if place.node in self._place:
+            if place.node in self.place:
                 self._free(hold, place, rows, sign)
-        touched = {self._place[p.node] for p in hold.replicas if p.node in self._place}
+        touched = {self.place[p.node] for p in hold.replicas if p.node in self.place}
         self._count_again(np.array(sorted(touched), dtype=np.int64))
         self._claim.book(loser, len(replicas), sign)
 
     def _free(self, hold: Hold, place: ReplicaPlacement, rows: slice, sign: int) -> None:
-        at = self._place[place.node]
+        at = self.place[place.node]
         self._block.cpu[rows, at] += sign * hold.shape.cpu_milli
         self._block.memory[rows, at] += sign * hold.shape.memory_mib
         columns = self._session.layout.column[list(place.devices)]
@@ -160,7 +185,7 @@ class Trial:
             self._block.foes[rows, at, columns] += sign * against
 
     def _count_again(self, at: IntArray) -> None:
-        for floor, table in zip(self._floor, self._block, strict=True):
+        for floor, table in zip(self.floor, self._block, strict=True):
             floor[at] = table[:, at].min(axis=0)
-        part = Free(*(table[at] for table in self._floor))
+        part = Free(*(table[at] for table in self.floor))
         self._counts[self._nodes[at]] = self._wanted.count(part, self._nodes[at])
