@@ -20,12 +20,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.packing_optimising import run_optimising
 from benchmarks.packing_published import SEEDS, WORKLOADS, published
 from benchmarks.packing_run import RULES, Freedom, Run, run_one
 from benchmarks.packing_stream import Trace, load
 from scheduler.decide.scores.choice import SCORES
 from scheduler.decide.scores.state import CLASSES
 
+OPTIMISING, OPTIMISING_WINDOW = "optimising", 400
+"""The engine's strategy, and how many arrivals it decides together unless --window says so."""
 ALL = "all"
 """Stands for the workloads of the paper."""
 
@@ -46,15 +49,20 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.packing", description=__doc__)
     parser.add_argument("--data", required=True, help="folder of the openb lists")
     parser.add_argument("--workload", default="default", help="one of the lists, or all")
-    parser.add_argument("--policy", choices=[*SCORES, "rules"], default="rules")
+    parser.add_argument("--policy", choices=[*SCORES, "rules", OPTIMISING], default="rules")
     parser.add_argument("--seeds", default="42,43,44", help="separated by commas")
     parser.add_argument("--streams", type=int, default=4, help="of each seed")
     parser.add_argument("--window", type=int, default=0, help="waiting jobs placed jointly")
     parser.add_argument("--migrations", type=int, default=0, help="moves for an arrival, at most")
+    parser.add_argument("--budget", type=float, default=10.0, help="seconds of a MILP decision")
     parser.add_argument("--json", action="store_true", help="on one line")
     args = parser.parse_args(argv)
-    if (args.window or args.migrations) and args.policy not in {"rules", RULES}:
-        parser.error("--window and --migrations go with the policy rules")
+    if args.policy == OPTIMISING:
+        args.window = args.window or OPTIMISING_WINDOW
+    elif args.window and args.policy not in {"rules", RULES}:
+        parser.error("--window goes with the policies rules and optimising")
+    if args.migrations and args.policy not in {"rules", RULES}:
+        parser.error("--migrations goes with the policy rules")
     if args.window and args.migrations:
         parser.error("--window and --migrations do not go together")
     if min(args.window, args.migrations) < 0 or args.streams < 1:
@@ -66,31 +74,49 @@ def measure(args: argparse.Namespace, workload: str) -> dict[str, Any]:
     """Return the figures of one workload."""
     trace, seeds = load(Path(args.data), workload), [int(seed) for seed in args.seeds.split(",")]
     score = RULES if args.policy == "rules" else args.policy
-    freedom = Freedom(args.window, args.migrations)
-    run_one(trace, score, seeds[0], jobs=200, freedom=freedom)  # compiles
-    runs = [_streams(trace, score, seed, args.streams, freedom) for seed in seeds]
-    fgd = runs if score == "fgd" else [_streams(trace, "fgd", seed, args.streams) for seed in seeds]
-    result = {"workload": workload, "policy": args.policy, "variant": variant(freedom)}
+    _one(args, trace, score, seeds[0], jobs=200)  # compiles
+    runs = [[_one(args, trace, score, seed, k) for k in range(args.streams)] for seed in seeds]
+    fgd = runs
+    if score != "fgd":
+        fgd = [
+            [run_one(trace, "fgd", seed, stream=k) for k in range(args.streams)] for seed in seeds
+        ]
+    result = {"workload": workload, "policy": args.policy, "variant": variant(args)}
     result |= {"seeds": seeds, "streams": args.streams, **figures(runs), "fgd": figures(fgd)}
     result["published"] = beside_published(workload, score, runs)
     every = [run for of_seed in runs for run in of_seed]
     result["decisions_per_s"] = round(float(np.mean([run.decisions_per_s for run in every])))
-    if freedom.migrations:
+    if args.migrations:
         result["moves_mean"] = round(float(np.mean([run.moves for run in every])), 1)
     return result
 
 
-def _streams(
-    trace: Trace, score: str, seed: int, streams: int, freedom: Freedom | None = None
-) -> list[Run]:
-    return [run_one(trace, score, seed, stream=k, freedom=freedom) for k in range(streams)]
+def _one(
+    args: argparse.Namespace,
+    trace: Trace,
+    score: str,
+    seed: int,
+    stream: int = 0,
+    *,
+    jobs: int | None = None,
+) -> Run:
+    """Return the figures of one stream, or of its first jobs, under the policy asked for."""
+    if score == OPTIMISING:
+        window, budget_s = args.window, args.budget
+        return run_optimising(
+            trace, seed, stream=stream, window=window, budget_s=budget_s, jobs=jobs
+        )
+    freedom = Freedom(args.window, args.migrations)
+    return run_one(trace, score, seed, stream=stream, jobs=jobs, freedom=freedom)
 
 
-def variant(freedom: Freedom) -> str:
-    """Return what a policy may do, in words."""
-    if freedom.window:
-        return f"window of {freedom.window}"
-    return f"{freedom.migrations} migrations" if freedom.migrations else "online"
+def variant(args: argparse.Namespace) -> str:
+    """Return what the policy may do beyond placing each job as it arrives, in words."""
+    if args.policy == OPTIMISING:
+        return f"{OPTIMISING}, window of {args.window}, {args.budget:g} s"
+    if args.window:
+        return f"window of {args.window}"
+    return f"{args.migrations} migrations" if args.migrations else "online"
 
 
 def figures(runs: Sequence[Sequence[Run]]) -> dict[str, Any]:

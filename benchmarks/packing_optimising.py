@@ -40,7 +40,14 @@ def run_optimising(
     rng = np.random.default_rng([seed, stream])
     snapshot, kinds = world_of(trace, rng), kinds_of(trace)
     arrivals = stream_of(trace, rng)[:jobs]
-    policy = Policy(strategy="optimising", placement=RULES, budget_s=budget_s, seed=seed)
+    policy = Policy(
+        strategy="optimising",
+        placement=RULES,
+        budget_s=budget_s,
+        remedy_depth=0,  # nobody reads why a job waits, and nothing ever ends
+        backfill_depth=0,
+        seed=seed,
+    )
     placed, began_s = np.full(len(arrivals), -1, dtype=np.int64), time.process_time()
     for start in range(0, len(arrivals), window):
         seen = arrivals[: start + window]
