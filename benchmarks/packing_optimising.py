@@ -1,7 +1,8 @@
-"""The engine's `optimising` strategy on a stream of the FGD protocol, a window at a time.
+"""The program of the `optimising` strategy on a stream of the FGD protocol, a window at a time.
 
-Each window of arrivals is one decision of the engine, by the same function as in production, with
-`prices` as its placement. What it does not start is refused, as nothing ever leaves.
+For each window the engine's own program chooses which jobs start on which model, and the engine
+places them by `prices`, then whoever still fits. The rest is refused, as nothing ever leaves. Left
+out is what a cycle does beside: the rules plan to compare with, and saying why a job waits.
 """
 
 import time
@@ -14,9 +15,16 @@ from benchmarks.packing_stream import Trace, models_of, stream_of
 from scheduler.core.policy import Policy
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import DemandKind, JobSpec, RunningJob, Snapshot
-from scheduler.decide.cycle import decide
+from scheduler.decide.objective import Objective
 from scheduler.decide.scores.learnt import Setting, counts_of
 from scheduler.decide.scores.state import IntArray, Shapes
+from scheduler.decide.strategies.optimising.bands import start_chosen
+from scheduler.decide.strategies.optimising.classes import group_jobs, group_nodes
+from scheduler.decide.strategies.optimising.engines import Highs, positions
+from scheduler.decide.strategies.optimising.model import build
+from scheduler.decide.strategies.optimising.search import search
+from scheduler.decide.strategies.optimising.watch import Watch
+from scheduler.decide.turns import Turns
 from scheduler.simulate.holdings import Holdings
 from scheduler.simulate.traces.openb import TENANT, sim_world
 
@@ -40,14 +48,7 @@ def run_optimising(
     rng = np.random.default_rng([seed, stream])
     snapshot, kinds = world_of(trace, rng), kinds_of(trace)
     arrivals = stream_of(trace, rng)[:jobs]
-    policy = Policy(
-        strategy="optimising",
-        placement=RULES,
-        budget_s=budget_s,
-        remedy_depth=0,  # nobody reads why a job waits, and nothing ever ends
-        backfill_depth=0,
-        seed=seed,
-    )
+    policy = Policy(placement=RULES, budget_s=budget_s, seed=seed)
     placed, began_s = np.full(len(arrivals), -1, dtype=np.int64), time.process_time()
     for start in range(0, len(arrivals), window):
         seen = arrivals[: start + window]
@@ -104,15 +105,33 @@ def _mix(kinds: list[JobSpec], shapes: Shapes, seen: IntArray) -> tuple[DemandKi
 
 
 def _decided(snapshot: Snapshot, policy: Policy, placed: IntArray) -> Snapshot:
-    """Return the world once the plan's starts run, and note where they do."""
-    plan = decide(
-        snapshot, policy, now_s=snapshot.now_s, budget_s=policy.budget_s, clock=time.monotonic
-    )
+    """Return the world once what was chosen runs, and note where it does."""
+    turns = Turns(snapshot, policy, now_s=snapshot.now_s)
+    _start(turns)
     jobs, held, begun = {job.uid: job for job in snapshot.pending}, Holdings(snapshot.fleet), []
-    for start in plan.starts:
+    for start in turns.starts:
         job = jobs[start.uid]
         held.take(job.shape, start.replicas, job.uid)
         begun.append(RunningJob(job, start.replicas, snapshot.now_s))
         placed[int(job.uid)] = start.replicas[0].node
     running = (*snapshot.running, *begun)
     return replace(snapshot, fleet=held.freeze(), pending=(), running=running)
+
+
+def _start(turns: Turns) -> None:
+    """Start what the program chooses, then whoever else fits, in the order of the queue."""
+    session, queue, started = turns.session, list(turns.queue()), set[str]()
+    watch = Watch(turns.policy.budget_s, time.monotonic, time.monotonic())
+    groups = group_nodes(session)
+    classes, _ = group_jobs(session, queue, groups)
+    if classes:
+        objective = Objective(turns)
+        model = build(session, objective, objective.base, classes, groups)
+        integers = [option.jobs for option in model.options]
+        engine = Highs(model.problem, integers, turns.policy.seed)
+        at = positions(model.problem, integers)
+        found = search(model, engine, at, start=None, watch=watch, seed=turns.policy.seed)
+        started = start_chosen(turns, found.choices)
+    for ranked in queue:
+        if ranked.job.uid not in started:
+            turns.try_start(ranked)
