@@ -42,10 +42,10 @@ class Setting:
     curve: float = 0.02
     cpu_wanted: tuple[float, float] = (0.63, 2.18)
     cpu_worth: tuple[float, float] = (0.86, 0.034)
-    fragment: float = 0.05
+    fragment: float = 0.1
     cpu_curve: float = 0.3
     scarce: float = 0.1
-    whole: float = 0.06
+    whole: float = 0.07
     first: int = 50
     growth: float = 1.5
     every: int = 2000
