@@ -4,6 +4,7 @@ All sequences are tuples in a stable order, all tables numpy arrays that are rea
 reaches a database, a clock or a socket.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -272,6 +273,7 @@ class Expectation:
         waited_s: seconds from then until it started; until now where it still waits.
         started: it did.
         gang: it has more than one replica.
+        told_p90_s: the P90 that it was told, past errors taken into account; inf = none was.
     """
 
     p50_s: float
@@ -279,6 +281,7 @@ class Expectation:
     waited_s: float
     started: bool
     gang: bool
+    told_p90_s: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)

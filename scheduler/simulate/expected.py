@@ -1,5 +1,6 @@
 """What a simulated site remembers of the starts that it told jobs to expect, as the portal does."""
 
+import math
 from collections import deque
 from dataclasses import replace
 from typing import NamedTuple
@@ -13,15 +14,17 @@ RECORD_COUNT = 100
 
 
 class _Said(NamedTuple):
-    """What a job was told first, as planned, and when."""
+    """What was planned first for a job, and when, and the P90 that it was told."""
 
     at_s: float
     p50_s: float
     p90_s: float
     gang: bool
+    told_p90_s: float
 
     def so_far(self, now_s: float, *, started: bool) -> Expectation:
-        return Expectation(self.p50_s, self.p90_s, now_s - self.at_s, started, self.gang)
+        waited_s = now_s - self.at_s
+        return Expectation(self.p50_s, self.p90_s, waited_s, started, self.gang, self.told_p90_s)
 
 
 class Expectations:
@@ -50,8 +53,10 @@ class Expectations:
             if told.uid in self._seen or p50_s is None or p90_s is None:
                 continue
             self._seen.add(told.uid)
+            late_s = told.expected_start_p90_s
+            told_s = math.inf if late_s is None else late_s - plan.now_s
             waits = (p50_s - plan.now_s, p90_s - plan.now_s)
-            self._waiting[told.uid] = _Said(plan.now_s, *waits, told.uid in gangs)
+            self._waiting[told.uid] = _Said(plan.now_s, *waits, told.uid in gangs, told_s)
 
 
 def remembering(decider: Decider) -> Decider:

@@ -10,7 +10,7 @@ OVER_COUNT = 100
 WAITING_COUNT = 1600
 """So many of the last waits that are over, and of those that last, are learnt from."""
 
-COLUMNS = ("given_at", "over_at", "planned_p50_s", "planned_p90_s", "started", "gang")
+COLUMNS = ("given_at", "over_at", "planned_p50_s", "planned_p90_s", "started", "gang", "told_p90_s")
 
 
 def expectations(cluster: Cluster, now: datetime) -> tuple[Expectation, ...]:
@@ -22,6 +22,6 @@ def expectations(cluster: Cluster, now: datetime) -> tuple[Expectation, ...]:
         waiting.values_list(*COLUMNS)[:WAITING_COUNT], all=True
     )
     return tuple(
-        Expectation(p50_s, p90_s, ((over_at or now) - given_at).total_seconds(), started, gang)
-        for given_at, over_at, p50_s, p90_s, started, gang in both
+        Expectation(p50_s, p90_s, ((over_at or now) - given_at).total_seconds(), *rest)
+        for given_at, over_at, p50_s, p90_s, *rest in both
     )

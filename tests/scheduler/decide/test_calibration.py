@@ -1,5 +1,7 @@
 """Waits corrected by the ratio of past waits to what was said of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from scheduler.core.snapshot import Expectation
@@ -10,6 +12,11 @@ def said(
     planned_s: float, waited_s: float, *, started: bool = True, gang: bool = False
 ) -> Expectation:
     return Expectation(planned_s, planned_s, waited_s, started, gang)
+
+
+def as_told(records: list[Expectation]) -> list[Expectation]:
+    """Return the records, one in ten of which waited longer than it was told."""
+    return [replace(one, told_p90_s=-1.0 if k % 10 == 0 else 1e9) for k, one in enumerate(records)]
 
 
 def times(ratio: float, planned_s: float = 1000.0) -> float:
@@ -49,7 +56,7 @@ def test_a_burst_that_has_just_come_does_not_say_that_all_start_at_once() -> Non
 
 def test_a_wait_is_the_quantile_of_what_was_of_what_is_planned() -> None:
     """The 50th of 100 ratios is 1.00, the 90th 1.80."""
-    p50_s, p90_s = Calibration(HUNDRED).expected(1000.0, 1000.0, gang=False)
+    p50_s, p90_s = Calibration(as_told(HUNDRED)).expected(1000.0, 1000.0, gang=False)
     assert p50_s == pytest.approx(times(1.0), rel=NEARLY)
     assert p90_s == pytest.approx(times(1.8), rel=NEARLY)
 
@@ -60,7 +67,7 @@ def test_each_quantile_is_corrected_by_its_own_error() -> None:
     (waited + 60) / (2000 + 60) of the 90th: 1.8 * 1060 / 2060.
     """
     wide = [Expectation(1000.0, 2000.0, one.waited_s, True, False) for one in HUNDRED]
-    _, p90_s = Calibration(wide).expected(1000.0, 2000.0, gang=False)
+    _, p90_s = Calibration(as_told(wide)).expected(1000.0, 2000.0, gang=False)
     assert p90_s == pytest.approx(1.8 * 1060 - SMALLEST_S, rel=NEARLY)
 
 
@@ -110,3 +117,18 @@ def test_the_order_of_the_records_changes_nothing() -> None:
     assert Calibration(HUNDRED[::-1]).expected(700.0, 900.0, gang=True) == Calibration(
         HUNDRED
     ).expected(700.0, 900.0, gang=True)
+
+
+def test_p90_follows_how_often_it_held_lately() -> None:
+    """All of a hundred were late: 101 of 110 missed, so that nearly the last ratio is told.
+
+    0.9 + 0.5 * (101/110 - 0.1) is above 0.99: the 99th of a hundred is 1.98. None was late: 1 of
+    110, 0.9 - 0.5 * (0.1 - 1/110) = 0.855, the 85th or 86th is 1.70 or 1.72.
+    """
+    late = [replace(one, told_p90_s=0.0) for one in HUNDRED]
+    assert Calibration(late).expected(1000.0, 1000.0, gang=False)[1] == pytest.approx(
+        times(1.98), rel=NEARLY
+    )
+    assert Calibration(HUNDRED).expected(1000.0, 1000.0, gang=False)[1] == pytest.approx(
+        times(1.71), rel=NEARLY
+    )

@@ -59,12 +59,12 @@ def test_a_start_is_expected_when_survivors_have_ended() -> None:
 def test_who_waits_behind_a_waiting_job_waits_for_its_runtime_too() -> None:
     """a needs 500 s in the middle and 900 s at P90: 250 + 500 and 450 + 900.
 
-    It is the second in line: of the 600 s between them it is told 600 / sqrt(2).
+    It is the second in line: of the 600 s between them it is told sqrt(1/2 + 0.1/2).
     """
     fleet = FleetBuilder().node("n1", devices=1)
     snapshot = world(fleet, queue("a", "b"), running=busy(NOW_S - 500))
     found = expected(replace(snapshot, runtime_ratios=TWENTY))
-    assert found["b"] == pytest.approx((750, 750 + 600 / math.sqrt(2)))
+    assert found["b"] == pytest.approx((750, 750 + 600 * math.sqrt(0.55)))
 
 
 def test_who_waits_behind_a_job_that_starts_now_waits_for_its_runtime() -> None:

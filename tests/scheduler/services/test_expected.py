@@ -45,7 +45,7 @@ def test_what_a_job_is_told_first_is_kept(world: World) -> None:
     assert said.planned_p50_s == said.planned_p90_s == said.told_p50_s == pytest.approx(999.0)
     world.cycle(after_s=60)
     assert ExpectedStart.objects.get().given_at == said.given_at
-    assert known(world) == (Expectation(said.planned_p50_s, 999.0, 60.0, False, False),)
+    assert known(world) == (Expectation(said.planned_p50_s, 999.0, 60.0, False, False, 999.0),)
 
 
 def test_who_starts_in_its_first_cycle_was_told_nothing(world: World) -> None:
@@ -58,9 +58,9 @@ def test_a_start_ends_the_wait_and_what_comes_after_does_not_count(world: World)
     world.says(Job.objects.get(name="first"), Phase.SUCCEEDED)
     world.cycle(after_s=30)
     assert world.state(job) == "starting"
-    assert known(world) == (Expectation(999.0, 999.0, 30.0, True, False),)
+    assert known(world) == (Expectation(999.0, 999.0, 30.0, True, False, 999.0),)
     world.cycle(after_s=30)
-    assert known(world) == (Expectation(999.0, 999.0, 30.0, True, False),)
+    assert known(world) == (Expectation(999.0, 999.0, 30.0, True, False, 999.0),)
 
 
 def test_a_job_that_is_given_up_waited_until_then(world: World) -> None:
