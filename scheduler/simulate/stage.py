@@ -9,6 +9,7 @@ from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.decide.holdings import without
 from scheduler.simulate.attempt import Attempt
 from scheduler.simulate.holdings import Holdings
 from scheduler.simulate.jobs import NodeChange, SimJob
@@ -189,7 +190,7 @@ class Stage:
         if attempt.job.saves_when_told:
             attempt.save(now_s)
         ending_s, held = now_s + self._pace.grace_s, attempt.running.replicas
-        keeps = tuple(replica for replica in held if replica in target)
+        keeps = without(held, without(held, target))  # replicas without devices may be equal
         attempt.running = replace(attempt.running, ending_s=ending_s, keeps=keeps)
         attempt.target = target
         self._show(attempt)

@@ -192,8 +192,10 @@ def _reserved(
     snapshot: Snapshot, now_s: float, job: JobSpec, start: Start, limit_s: float | None = None
 ) -> Iterator[str]:
     ends_s = now_s + (job.time_limit_s if limit_s is None else limit_s)
+    tree = Tree(snapshot.tenants, "cpu")
+    line = tree.line(job.tenant) if job.tenant in tree.tenants else []
     for one in snapshot.reservations:
-        mine = job.uid in one.jobs or job.tenant in one.tenants
+        mine = job.uid in one.jobs or any(slug in one.tenants for slug in line)
         meets = one.start_s < ends_s and now_s < one.end_s
         if meets and not mine and any(replica.node in one.nodes for replica in start.replicas):
             yield "reserved"

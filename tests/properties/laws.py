@@ -130,16 +130,14 @@ def _of_standing(
     snapshot: Snapshot, plan: Plan, job: RunningJob, taker: JobSpec, cause: EvictionCause
 ) -> list[str]:
     """Laws 2, 4, 5 and 7; each as what must hold in whatever order the plan was made."""
-    wrong = []
+    options = options_of(snapshot, taker)
+    wrong = [] if options else ["nothing that it could take"]
     lines = Tree(snapshot.tenants, "cpu")
     fence = [s for s in lines.line(taker.tenant) if lines.tenants[s].preemption_fence]
     if fence and fence[0] not in lines.line(job.spec.tenant):
         wrong.append("law 7")
-    if job.spec.tenant == taker.tenant:
+    if job.spec.tenant == taker.tenant or not options:
         return wrong + (["law 4, own tenant"] if cause is EvictionCause.RECLAIMED else [])
-    options = options_of(snapshot, taker)
-    if not options:
-        return [*wrong, "nothing that it could take"]
     broken = [_on_flavor(snapshot, plan, job, taker, cause, option) for option in options]
     return wrong if any(not one for one in broken) else wrong + broken[0]
 

@@ -1,5 +1,6 @@
 """Lets the plans of any world come true: what is told to end ends, and waits again."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -46,7 +47,7 @@ class Story:
         ]:
             job = running[uid]
             ends_s = now_s + self.policy.preemption.grace_s
-            keeps = tuple(one for one in target if one in job.replicas)
+            keeps = tuple((Counter(target) & Counter(job.replicas)).elements())
             running[uid] = replace(job, ending_s=ends_s, keeps=keeps)
             if target:
                 self.targets[uid] = target

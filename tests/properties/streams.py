@@ -1,5 +1,6 @@
 """A toy that lets plans come true, cycle by cycle: what is told to end ends, and waits again."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -100,7 +101,7 @@ class Toy:
 
     def _tell(self, uid: str, beneficiary: str, target: tuple[ReplicaPlacement, ...]) -> None:
         job, grace_s = self.running[uid], self.policy.preemption.grace_s
-        keeps = tuple(replica for replica in target if replica in job.replicas)
+        keeps = tuple((Counter(target) & Counter(job.replicas)).elements())
         self.running[uid] = replace(job, ending_s=self.now_s + grace_s, keeps=keeps)
         if target:
             self.targets[uid] = target

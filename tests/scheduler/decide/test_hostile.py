@@ -13,7 +13,14 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import ObjectiveWeights, Policy, PriorityWeights, QosFactors
 from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import ReplicaShape
-from scheduler.core.snapshot import DemandKind, QuotaLine, Snapshot, TenantNode
+from scheduler.core.snapshot import (
+    DemandKind,
+    Expectation,
+    QuotaLine,
+    Reservation,
+    Snapshot,
+    TenantNode,
+)
 from scheduler.decide.backfill import HARD_ROWS
 from scheduler.decide.cycle import decide
 from scheduler.decide.turns import Turns
@@ -217,6 +224,20 @@ BROKEN = {
     ),
     "quotas for 'a100' sum to an absurd": replace(
         GOOD, tenants=tuple(tenant(f"t{i}", a100=QuotaLine(1 << 50)) for i in range(1025))
+    ),
+    "runtime_ratios are not ascending": replace(GOOD, runtime_ratios=(1.0, 0.5)),
+    r"throughput of \('lm', 'a100'\) is nan": replace(GOOD, throughputs={("lm", "a100"): math.nan}),
+    r"throughputs of the pair \('lm', 'cv'\) are \(nan": replace(
+        GOOD, pairs={("lm", "cv"): (math.nan, 1.0)}
+    ),
+    "waits of an expectation are nan": replace(
+        GOOD, expectations=(Expectation(math.nan, 1.0, 1.0, started=True, gang=False),)
+    ),
+    "waits of an expectation are 1.0, inf": replace(
+        GOOD, expectations=(Expectation(1.0, math.inf, 1.0, started=True, gang=False),)
+    ),
+    "reservation 'r' lasts from .* to inf": replace(
+        GOOD, reservations=(Reservation("r", NOW_S, math.inf, (0,)),)
     ),
     "1000001 jobs are more than the 200000": replace(GOOD, pending=GOOD.pending * 1_000_000),
     "node_ready has 2 entries": without_fleet(GOOD, node_ready=np.array([True, True])),

@@ -232,6 +232,24 @@ def test_job_that_shrinks_for_another_leaves_after_its_notice_and_goes_on() -> N
     assert (of(result, "e").end_s, of(result, "e").resizes) == (115.0, 1)
 
 
+def test_job_without_devices_keeps_as_many_equal_replicas_as_it_was_told_to() -> None:
+    """Three replicas on one node differ in nothing; one is to go."""
+    seen: dict[float, Snapshot] = {}
+    here = ReplicaPlacement(0, (), 0, 0)
+    shrink = Resize("e", (here, here), beneficiary="b")
+    play = scripted({0.0: plan([Start("e", (here,) * 3, "")]), 10.0: plan(resizes=[shrink])})
+
+    def decider(snapshot: Snapshot, now_s: float) -> Plan:
+        seen[now_s] = snapshot
+        return play(snapshot, now_s)
+
+    jobs = [work("e", 0, 100, replicas=1, replicas_max=3, devices=0)]
+    jobs += [work("b", 10, 1), work("c", 12, 1)]
+    simulate(site(), jobs, decider, pace=replace(AT_ONCE, grace_s=5.0))
+    [told] = seen[12.0].running
+    assert told.keeps == (here, here)
+
+
 def test_resized_job_may_grow_again_after_a_while() -> None:
     seen: dict[float, Snapshot] = {}
     play = scripted({0.0: plan([start("e", 0, 1)]), 10.0: plan(resizes=[Resize("e", (place(1),))])})

@@ -25,7 +25,7 @@ NAME = "optimising"
 PASS_FACTOR = 1.5
 """Placing and explaining is given so much of the time that the rules needed for their draft."""
 
-PLAN_FACTOR = 0.6
+PLAN_FACTOR = 0.5
 """Of that, this much is for what comes last: who does not come to it in time gives up."""
 
 BAND_PART = 0.4
