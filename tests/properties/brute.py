@@ -289,7 +289,8 @@ def _firm(snapshot: Snapshot, begun: list[tuple[JobSpec, Start]]) -> list[str]:
     limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
     tenants = {tenant.slug: tenant for tenant in snapshot.tenants}
     for job, start in firm:
-        for flavor in charges(job, start.flavor, 1).keys() & limited:
+        wants = charges(job, start.flavor, 1)
+        for flavor in (name for name in wants if wants[name] and name in limited):
             line = tenants[job.tenant].quotas.get(flavor) if job.tenant in tenants else None
             if held_all[job.tenant, flavor] > (line.nominal if line else 0):
                 return ["firm beyond its own"]

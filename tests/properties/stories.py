@@ -60,7 +60,8 @@ class Story:
     def pass_time(self, seconds: float) -> None:
         """Let time pass; jobs end at their limits, told ones at theirs."""
         self.snapshot = replace(self.snapshot, now_s=self.snapshot.now_s + seconds)
-        now_s, waiting, running = self.snapshot.now_s, list(self.snapshot.pending), []
+        now_s, waiting = self.snapshot.now_s, list(self.snapshot.pending)
+        running, resized = list[RunningJob](), list[RunningJob]()
         for job in self.snapshot.running:
             uid, spec = job.spec.uid, job.spec
             if job.started_s + spec.time_limit_s <= now_s:
@@ -68,10 +69,15 @@ class Story:
             elif job.ending_s is None or job.ending_s > now_s:
                 running.append(job)
             elif target := self.targets.pop(uid, job.keeps):
-                running.append(RunningJob(spec, target, now_s))
+                resized.append(RunningJob(spec, target, now_s))
             else:
                 often = spec.preempted_count + 1
                 waiting.append(replace(spec, preempted_count=often, promised_s=0.0))
+        for job in resized:  # others may have taken what was free when it was decided
+            if _fits(_held(self.snapshot.fleet, [*running, job])):
+                running.append(job)
+            else:
+                waiting.append(job.spec)
         self._now(waiting, running)
 
     def _now(self, waiting: Sequence[JobSpec], running: Sequence[RunningJob]) -> None:
@@ -93,6 +99,12 @@ class Story:
                     ]
                     found += [] if between else [(victim, beneficiary)]
         return found
+
+
+def _fits(fleet: Fleet) -> bool:
+    of_nodes = np.minimum(fleet.node_cpu_free_milli, fleet.node_memory_free_mib)
+    of_devices = np.minimum(fleet.device_free_milli, fleet.device_free_memory_mib)
+    return bool((of_nodes >= 0).all() and (of_devices >= 0).all())
 
 
 def _held(fleet: Fleet, running: Sequence[RunningJob]) -> Fleet:
