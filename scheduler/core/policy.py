@@ -95,6 +95,8 @@ class Policy:
         shadow: strategy that decides on the same snapshot for comparison only; "" = none.
         power_cap_w: nothing starts that would raise the board power of what is allocated above
             this; a share of a device counts with its part. None = no cap.
+        patience_s: who waits for so long has its turn as under the rules, whatever strategy decides
+            of its kind: others are no longer chosen before it.
     """
 
     strategy: str = "optimising"
@@ -112,6 +114,7 @@ class Policy:
     kinds: tuple[tuple[str, str], ...] = ()
     shadow: str = ""
     power_cap_w: float | None = None
+    patience_s: float = 86400.0
 
     def strategy_of(self, kind: str) -> str:
         """Return the strategy that decides jobs of a kind."""

@@ -107,10 +107,11 @@ def _any_overrun(session: Session) -> bool:
 
 def _of_jobs(session: Session) -> Iterator[float]:
     """Give the moments at which a rule about one job looks at the clock, those to come only."""
-    policy, age_max_s = session.policy.preemption, session.policy.order.age_max_s
+    policy, after_s = session.policy.preemption, session.policy.patience_s
+    age_max_s = session.policy.order.age_max_s
     evicts = allows_any(session.policy)
     for job in session.snapshot.pending:
-        soon = [job.not_before_s, job.submitted_s, job.submitted_s + age_max_s]
+        soon = [job.not_before_s, *(job.submitted_s + s for s in (0.0, age_max_s, after_s))]
         if evicts:
             soon.append(asks_from_s(job, policy))
         yield from (moment for moment in soon if moment > session.now_s)

@@ -87,6 +87,10 @@ class Turns:
         flavors = self.session.allowed(job)
         return tuple(sorted(self.session.flavor_name(f) for f in flavors if f != ANY))
 
+    def borrows(self, job: JobSpec) -> bool:
+        """Return whether the job's tenant would borrow whatever it starts next."""
+        return bool(self.shares.path(job.tenant, self._usable(job)))
+
     def turn(self, ranked: Ranked) -> bool:
         """Give one job its turn; return whether it started."""
         if self.try_start(ranked):

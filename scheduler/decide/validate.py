@@ -118,8 +118,8 @@ def validate_policy(policy: Policy) -> None:
         for name, weight in asdict(weights).items():
             if not 0 <= weight <= MOST_WEIGHT:
                 raise InvalidPolicyError(f"weight {name} is {weight}")
-    for name in ("backfill_depth", "remedy_depth"):
-        if getattr(policy, name) < 0:
+    for name in ("backfill_depth", "remedy_depth", "patience_s"):
+        if not getattr(policy, name) >= 0:
             raise InvalidPolicyError(f"{name} is {getattr(policy, name)}")
     for kind, factor in asdict(policy.qos).items():
         if not 0 <= factor <= 1:

@@ -291,6 +291,7 @@ UNUSABLE = {
     "qos of batch is 2": Policy(qos=QosFactors(batch=2.0)),
     "qos of notebook is nan": Policy(qos=QosFactors(notebook=math.nan)),
     "backfill_depth is -1": Policy(backfill_depth=-1),
+    "patience_s is nan": Policy(patience_s=math.nan),
     "weight qos is inf": Policy(order=PriorityWeights(qos=math.inf)),
     "strategy 'magic' is not one of": Policy(strategy="magic"),
     "placement 'anywhere' is not one of": Policy(placement="anywhere"),

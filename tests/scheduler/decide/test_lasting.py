@@ -57,6 +57,11 @@ SHORTER = {
         replace(POLICY, order=PriorityWeights(age_max_s=100.0)),
         10.0,
     ),
+    "a job is out of patience": (
+        full(submitted_s=NOW_S - 90),
+        replace(POLICY, patience_s=97.0),
+        7.0,
+    ),
     "a job has waited long enough to evict others": (
         full(submitted_s=NOW_S - 20),
         replace(POLICY, preemption=PreemptionPolicy(delay_s=50.0)),

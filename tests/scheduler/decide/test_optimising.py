@@ -13,7 +13,7 @@ from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
 from scheduler.decide.strategies.optimising import bands, engines
 from scheduler.decide.strategies.optimising.tangents import RATIO, tangents
-from tests.builders import NOW_S, FleetBuilder, job, world
+from tests.builders import NOW_S, FleetBuilder, job, tenant, world
 
 OPTIMISING = Policy(strategy="optimising")
 
@@ -108,6 +108,27 @@ def test_a_lower_class_never_takes_what_a_higher_class_could_use() -> None:
     jobs += [job(f"low{i}", devices=1, submitted_s=NOW_S - 99) for i in range(2)]
     plan = plan_of(world(FleetBuilder().node("n1", devices=2), jobs))
     assert [start.uid for start in plan.starts] == ["high"]
+
+
+@pytest.mark.parametrize(("patience_days", "first"), [(3, "large"), (1, "old")])
+def test_who_waits_for_longer_than_the_patience_is_no_longer_passed(
+    patience_days: int, first: str
+) -> None:
+    """Four devices used are worth more than three, and two of a kind have no other merit."""
+    two_days = job("old", devices=3, submitted_s=NOW_S - 2 * 86400)
+    snapshot = world(FleetBuilder().node("n1", devices=4), [two_days, job("large", devices=4)])
+    policy = replace(OPTIMISING, patience_s=patience_days * 86400.0)
+    plan = cycle.decide(snapshot, policy, now_s=NOW_S, budget_s=5.0)
+    assert [start.uid for start in plan.starts] == [first]
+
+
+def test_nobody_borrows_what_one_of_its_class_waits_for_and_owns() -> None:
+    """b could use all four devices; e owns them and wants three, so they are e's."""
+    tree = [tenant("root", a100=0), tenant("e", under="root", a100=4)]
+    tree += [tenant("b", under="root", a100=0)]
+    waiting = [job("owner", tenant="e", devices=3), job("borrower", tenant="b", devices=4)]
+    plan = plan_of(world(FleetBuilder().node("n1", devices=4), waiting, tenants=tree))
+    assert [start.uid for start in plan.starts] == ["owner"]
 
 
 def test_a_solver_that_fails_leaves_the_turns_to_the_queue(

@@ -1,8 +1,10 @@
 """The objective, maximised: a program per priority class chooses, the turns place and explain.
 
 Higher priority classes are decided first and their blocked jobs reserve before a lower class is
-looked at, so no lower job is ever started in the way of a higher class. Within a class the program
-may choose freely. The better of its plan and the rules plan is returned.
+looked at, so no lower job is ever started in the way of a higher class. Within a class those go
+first whose tenant has room in its quota, and who waits for longer than the policy's patience has
+its turn as under the rules; among the others the program may choose freely. The better of its plan
+and the rules plan is returned.
 """
 
 import math
@@ -82,7 +84,7 @@ def _decide_bands(
     chosen = {start.uid: start.flavor for start in incumbent.starts} if incumbent else {}
     whole = Bands(turns, objective, _solver(turns.policy), chosen, until)
     waiting, outcome = len(turns.candidates), Outcome([])
-    for band in in_bands(turns, incumbent, turns.policy, turns.now_s):
+    for band in in_bands(turns, incumbent):
         limit_s = watch.left_s() * max(BAND_PART, len(band) / waiting)
         whole.decide(band, watch.part(limit_s), outcome)
         waiting -= len(band)

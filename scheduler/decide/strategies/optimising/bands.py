@@ -13,7 +13,7 @@ import numpy as np
 import pulp
 
 from scheduler.core.plan import Plan
-from scheduler.core.policy import Policy
+from scheduler.core.snapshot import JobSpec
 from scheduler.decide.objective import Objective
 from scheduler.decide.ordering import Ranked
 from scheduler.decide.strategies.base import RULES
@@ -44,12 +44,11 @@ class Outcome:
     slack: float | None = 0.0
 
 
-def in_bands(
-    turns: Turns, incumbent: Plan | None, policy: Policy, now_s: float
-) -> Iterator[list[Ranked]]:
-    """Give the jobs in bands: by priority class and, in each, those aged out of patience first.
+def in_bands(turns: Turns, incumbent: Plan | None) -> Iterator[list[Ranked]]:
+    """Give the jobs in bands: by priority class and, in each, tenants with room in quota first.
 
-    Before all go those that room is being made for.
+    So nobody borrows what another who waits in its class owns, only to have it reclaimed. Before
+    all go those that room is being made for.
     """
     if incumbent:
         parts = parts_of(incumbent)
@@ -62,8 +61,7 @@ def in_bands(
         ranked = list(turns.queue())
 
     def band(one: Ranked) -> tuple[bool, int, bool]:
-        patient = now_s - one.job.submitted_s < policy.order.age_max_s
-        return not one.job.promised_s, -one.job.priority, patient
+        return not one.job.promised_s, -one.job.priority, turns.borrows(one.job)
 
     for _, members in groupby(sorted(ranked, key=lambda r: (*band(r), r.position)), key=band):
         yield list(members)
@@ -90,17 +88,18 @@ class Bands:
     def decide(self, band: Sequence[Ranked], watch: Watch, outcome: Outcome) -> None:
         """Start what the programs choose of one band, then give every other job its turn.
 
-        Jobs of kinds that the rules decide get theirs first; the program is not asked about them.
+        Jobs of kinds that the rules decide get theirs first, and those out of patience; the program
+        is not asked about them.
 
         Raises:
             OutOfTimeError: it takes too long.
         """
         own: list[Ranked] = []
         for ranked in band:
-            if self.turns.policy.strategy_of(ranked.job.kind) == RULES:
-                self._turn(ranked)
-            else:
+            if self._is_free(ranked.job):
                 own.append(ranked)
+            else:
+                self._turn(ranked)
         before = self._value()
         first, left = self._solved(own, watch)
         for _ in range(ROUNDS - 1):
@@ -116,6 +115,11 @@ class Bands:
             outcome.slack = None
         else:
             outcome.slack += max(0.0, first.bound - (self._value() - before))
+
+    def _is_free(self, job: JobSpec) -> bool:
+        """Return whether the program may choose about a job."""
+        policy, waited_s = self.turns.policy, self.turns.now_s - job.submitted_s
+        return waited_s < policy.patience_s and policy.strategy_of(job.kind) != RULES
 
     def _turn(self, ranked: Ranked) -> None:
         if self.until.left_s() < 0:
