@@ -109,7 +109,8 @@ def idle(snapshot: Snapshot, policy: Policy) -> dict[str, float]:
     Beside it the same cycle decided anew, as it is when anything did change. Nobody is evicted
     here: while evictions are under way a cluster is not at rest.
     """
-    policy = replace(policy, preemption=PreemptionPolicy(by_priority=False, by_reclaim=False))
+    nobody = PreemptionPolicy(by_priority=False, by_reclaim=False, by_fair_share=False)
+    policy = replace(policy, preemption=nobody)
     plan = _decided(snapshot, policy)
     for _ in range(MOST_CYCLES_TO_REST):
         if not plan.starts:

@@ -20,6 +20,7 @@ class Standings:
 
     def __init__(self, tenants: Sequence[TenantNode], held: Mapping[str, int]) -> None:
         self.parent = {t.slug: t.parent for t in tenants}
+        self.weight = {t.slug: t.fair_weight for t in tenants}
         self.root = tenants[0].slug
         self._kept, self.owned = {}, Counter[str]()
         for tenant in reversed(tenants):
@@ -51,6 +52,17 @@ class Standings:
     def may_claim(self, taker: JobSpec, loser: str) -> bool:
         """Return whether the taker's side stays within its guarantee with the job (law 4)."""
         return self._within(taker, self.side(taker.tenant, loser)[-1:])
+
+    def surplus(self, slug: str, other: str, devices: int) -> tuple[int, float]:
+        """Return what a team's side holds above its guarantee, and its weight, with so many more.
+
+        Those more are a job's of the team; fewer where they are negative.
+        """
+        top = self.side(slug, other)[-1]
+        self.add(slug, devices)
+        above = self.held[top] - self.owned[top]
+        self.add(slug, -devices)
+        return above, self.weight[top]
 
     def has_quota(self, job: JobSpec) -> bool:
         """Return whether the whole tree has what the job takes of it."""
@@ -194,6 +206,10 @@ def _wrong(
     spec, (claims, standings) = one.spec, before_and_after
     since_s = max(job.submitted_s, job.not_before_s, job.promised_s)
     reclaims = preempt.cause is EvictionCause.RECLAIMED
+    evens = preempt.cause is EvictionCause.REBALANCED
+    lower = policy.by_priority and spec.priority < job.priority
+    takes, weight = claims.surplus(job.tenant, spec.tenant, job.shape.devices)
+    keeps, others_weight = standings.surplus(spec.tenant, job.tenant, -spec.shape.devices)
     checks = {
         "may not be evicted": spec.preemptible,
         "ran too short": now_s - one.started_s >= policy.min_runtime_s,
@@ -201,8 +217,10 @@ def _wrong(
         "already told to go": one.ending_s is None,
         "the beneficiary waited too short": now_s - since_s >= policy.delay_s,
         "of a higher priority": spec.priority <= job.priority,
-        "not by priority": reclaims or (policy.by_priority and spec.priority < job.priority),
+        "not by priority": reclaims or evens or lower,
         "not by reclaim": not reclaims or policy.by_reclaim,
+        "not by fair share": not evens or (policy.by_fair_share and job.preemptible),
+        "takes more than its fair share": not evens or takes / weight <= keeps / others_weight,
         "claims what it does not own": not reclaims or claims.may_claim(job, spec.tenant),
         "loses what it owns": spec.tenant == job.tenant or standings.may_lose(spec, job.tenant),
     }

@@ -25,7 +25,11 @@ KEPT_FOR_OTHERS = {WaitReason.RESERVED, WaitReason.WAITING_FOR_PREEMPTED_JOBS}
 
 @dataclass(slots=True)
 class Window:
-    """One window: per tenant, device-seconds while it asked for more than its fair share."""
+    """One window: per tenant, device-seconds while it contended.
+
+    It contends that asks for more than its fair share, and has a job waiting which its own limits
+    would let start: what it waits for, others hold. What can never run is not asked for.
+    """
 
     held: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     fair: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -69,6 +73,7 @@ class Meter:
         self._tenants, self._devices, self._window_s = tenants, devices, window_s
         self._policy = policy
         self._tree = QuotaTree(tenants)
+        self._most = {t.slug: self._tree.potential(t.slug, FLAVOR.name) // 1000 for t in tenants}
         self._owned = {t.slug: t.quotas[FLAVOR.name].nominal // 1000 for t in tenants}
         self._state: _State | None = None
         self._begin_s = 0.0
@@ -89,13 +94,14 @@ class Meter:
         specs = [job.spec for job in snapshot.running]
         specs += [job for job in snapshot.pending if job.uid in started]
         held = _devices(specs)
-        asked = held + _devices(waiting)
-        wants = _within_reach(asked, [*specs, *waiting], self._owned)
+        firm = _devices(spec for spec in specs if not spec.preemptible)
+        able = [job for job in waiting if self._allows(job, Counter(), Counter())]
+        asked = held + _devices(able)
+        wants = _within_reach(asked, [*specs, *able], self._owned)
         fair = fair_shares(self._tenants, FLAVOR.name, self._devices, wants)
-        idle, kept = self._idle(
-            snapshot, plan, waiting, held, _devices(s for s in specs if not s.preemptible)
-        )
-        contending = [slug for slug, share in fair.items() if wants[slug] > share + 1e-6]
+        held_up = {job.tenant for job in able if self._allows(job, held, firm)}
+        contending = [slug for slug in sorted(held_up) if wants[slug] > fair[slug] + 1e-6]
+        idle, kept = self._idle(snapshot, plan, waiting, held, firm)
         self._state = _State(snapshot.now_s, held, fair, contending, idle, kept)
         self._starvation(snapshot, plan, started, waiting, held)
         if plan.preempts:
@@ -119,6 +125,12 @@ class Meter:
                 window.fair[slug] += state.fair[slug] * lasted_s
                 window.contended_s[slug] += lasted_s
             at_s = until_s
+
+    def _allows(self, job: JobSpec, held: Mapping[str, int], firm: Mapping[str, int]) -> bool:
+        """Return whether a team's own limits let a job start beside what the team holds."""
+        slug, size = job.tenant, job.shape.devices
+        within = held.get(slug, 0) + size <= self._most[slug]
+        return within and (job.preemptible or firm.get(slug, 0) + size <= self._owned[slug])
 
     def _idle(
         self,

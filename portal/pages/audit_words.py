@@ -49,6 +49,7 @@ FIELDS: Final[Words] = {
     "preemption_fence": _("preemption fence"),
     "preempt_by_priority": _("higher priority evicts lower"),
     "preempt_by_reclaim": _("tenants claim their quota back"),
+    "preempt_by_fair_share": _("tenants even out what they borrow"),
     "preempt_delay_s": _("wait before evicting"),
     "preempt_min_runtime_s": _("least run time"),
     "preempt_grace_s": _("grace"),

@@ -7,6 +7,7 @@ from django.utils.translation import gettext as _
 EVICTIONS: dict[str, Callable[[], str]] = {
     "preempted": lambda: _("It is to end for a job of higher priority."),
     "reclaimed": lambda: _("It is to end, as a tenant claims its quota back."),
+    "rebalanced": lambda: _("It is to end, as a tenant that borrows less needs the room."),
     "resized": lambda: _("It is to end, and to go on with another number of replicas."),
 }
 """Reason of an eviction -> what is asked of the job."""
@@ -32,6 +33,9 @@ ENDINGS: dict[str, Callable[[], str]] = {
     "drain": lambda: _("Its node is being emptied; it went back to the queue."),
     "preempted": lambda: _("It made room for a job of higher priority and is back in the queue."),
     "reclaimed": lambda: _("A tenant claimed its quota back; it is back in the queue."),
+    "rebalanced": lambda: _(
+        "It made room for a tenant that borrows less for its weight and is back in the queue."
+    ),
     "resized": lambda: _("It ended to go on with another number of replicas."),
     "promised": lambda: _("Running jobs are told to end, to make room for it."),
     "promise_ended": lambda: _(

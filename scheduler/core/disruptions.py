@@ -21,6 +21,10 @@ Held: TypeAlias = Counter[tuple[str, str]]
 """(tenant, flavor) -> milli-units that the tenant itself holds."""
 
 
+BY_CLAIM = frozenset({EvictionCause.RECLAIMED, EvictionCause.REBALANCED})
+"""Causes for which the taker's tenant must hold little enough (law 4)."""
+
+
 class _Loss(NamedTuple):
     """What one job loses to another."""
 
@@ -116,8 +120,10 @@ def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
     require(victim.priority <= taker.priority, f"job {uid!r} is of higher priority")
     if loss.cause is EvictionCause.PREEMPTED:
         require(victim.priority < taker.priority, f"job {uid!r} is of equal priority")
-    if loss.cause is EvictionCause.RECLAIMED:
+    if loss.cause in BY_CLAIM:
         require(victim.tenant != taker.tenant, f"job {uid!r} is of the tenant that reclaims")
+    if loss.cause is EvictionCause.REBALANCED:
+        require(taker.preemptible, f"job {taker.uid!r} borrows for good what {uid!r} has")
     fences = {tenant.slug for tenant in snapshot.tenants if tenant.preemption_fence}
     fence = next((slug for slug in upwards(snapshot, taker.tenant) if slug in fences), None)
     inside = fence is None or fence in upwards(snapshot, victim.tenant)
@@ -131,46 +137,64 @@ def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     require(asks_s <= now_s, f"job {taker.uid!r} has not waited for the delay yet")
     ran_s = now_s - loss.job.started_s
     require(ran_s >= policy.min_runtime_s, f"job {uid!r} has run for {ran_s} s only")
-    if loss.cause is EvictionCause.PREEMPTED:
-        require(policy.by_priority, f"job {uid!r} is evicted for priority, which is not allowed")
-    elif loss.cause is EvictionCause.RECLAIMED:
-        require(policy.by_reclaim, f"job {uid!r} is reclaimed, which is not allowed")
-    else:
-        require(policy.by_reclaim or policy.by_priority, f"job {uid!r} may not be shrunk")
+    allowed = {
+        EvictionCause.PREEMPTED: policy.by_priority,
+        EvictionCause.RECLAIMED: policy.by_reclaim,
+        EvictionCause.REBALANCED: policy.by_fair_share,
+    }
+    may = any(allowed.values()) if loss.cause is None else allowed[loss.cause]
+    require(may, f"job {uid!r} is {loss.cause or 'shrunk'}, which is not allowed")
     often = loss.cause is not None and spec.preempted_count >= policy.most_evictions
     require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 
-def _claims(snapshot: Snapshot, plan: Plan, loss: _Loss) -> list[str]:
-    """Return the flavors on which the taker may take from the loser (law 4), "" for none.
-
-    To reclaim, its side is within its guarantee with the job, and they meet in a flavor with
-    quotas: without one nobody owns anything.
-    """
-    options = _options(snapshot, loss.taker)
-    if loss.cause is EvictionCause.RECLAIMED:
-        least = _held_at_least(snapshot, plan)
-        options = [flavor for flavor in options if _owns(snapshot, loss, flavor, Held(least))]
-    require(bool(options), f"{loss.taker.uid!r} has no claim on job {loss.job.spec.uid!r}")
+def _claims(snapshot: Snapshot, plan: Plan, loss: _Loss, losses: Sequence[_Loss]) -> list[str]:
+    """Return the flavors on which the taker may take from the loser (law 4), "" for none."""
+    options, taker = _options(snapshot, loss.taker), loss.taker
+    if loss.cause in BY_CLAIM:
+        least, most = _held_at_least(snapshot, plan), _held_at_end(snapshot, plan)
+        for one in losses:
+            if one.taker is taker and one.cause is EvictionCause.REBALANCED:
+                flavor = snapshot.fleet.flavor_held(one.job.replicas)
+                charge(most, one.job.spec, flavor, -one.replicas)
+        options = [name for name in options if _has_claim(snapshot, loss, name, Held(least), most)]
+    require(bool(options), f"{taker.uid!r} has no claim on job {loss.job.spec.uid!r}")
     return options
 
 
-def _owns(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held) -> bool:
-    """Return whether the taker's side owns all it holds with the job on a flavor."""
+def _has_claim(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held, kept: Held) -> bool:
+    """Return whether the taker's side may hold what it does with the job on a flavor.
+
+    To reclaim, no more than its guarantee; to rebalance, no more above it for its weight than the
+    most that the loser's side can have kept. They must meet in a flavor with quotas: without one
+    nobody owns anything.
+    """
     limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
     main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
-    slug, own = _sides(snapshot, loss.taker.tenant, loss.job.spec.tenant)[-1]
     charge(held, loss.taker, flavor, loss.taker.replicas_min)
     names = {CPU_FLAVOR, flavor} - {""}
-    above = [_above(snapshot, slug, name, held, own=own) for name in names & limited]
-    return (main if main in names else CPU_FLAVOR) in limited and max(above) <= 0
+    meets = (main if main in names else CPU_FLAVOR) in limited
+    return meets and all(_may_hold(snapshot, loss, name, held, kept) for name in names & limited)
+
+
+def _may_hold(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held, kept: Held) -> bool:
+    """Return whether the taker's side may hold so much of a flavor if the loser's keeps so much."""
+    taker, loser = loss.taker.tenant, loss.job.spec.tenant
+    mine, theirs = _sides(snapshot, taker, loser)[-1], _sides(snapshot, loser, taker)[-1]
+    takes = _above(snapshot, mine[0], flavor, held, own=mine[1])
+    if takes <= 0 or loss.cause is EvictionCause.RECLAIMED:
+        return takes <= 0
+    keeps = _above(snapshot, theirs[0], flavor, kept, own=theirs[1])
+    weights = {tenant.slug: tenant.fair_weight for tenant in snapshot.tenants}
+    even = takes * weights[theirs[0]] <= keeps * weights[mine[0]]
+    return keeps > 0 and weights[mine[0]] > 0 and even
 
 
 def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:
     """Check that all have a claim, and nobody is pushed below its guarantee (laws 2, 4 and 5)."""
     lost: dict[tuple[str, bool, str], Held] = {}
     for loss in losses:
-        judged = _judged(snapshot, loss, _claims(snapshot, plan, loss))
+        judged = _judged(snapshot, loss, _claims(snapshot, plan, loss, losses))
         for slug, own in _sides(snapshot, loss.job.spec.tenant, loss.taker.tenant):
             for flavor in judged:
                 found = lost.setdefault((slug, own, flavor), Counter())

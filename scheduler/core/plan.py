@@ -34,6 +34,8 @@ class EvictionCause(StrEnum):
     """By a job of higher priority."""
     RECLAIMED = "reclaimed"
     """By a tenant that claims its quota back."""
+    REBALANCED = "rebalanced"
+    """By a tenant that borrows less for its weight."""
 
 
 @dataclass(frozen=True, slots=True)

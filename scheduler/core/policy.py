@@ -61,8 +61,10 @@ class PreemptionPolicy:
         min_runtime_s: nobody is evicted that ran for less since its last start.
         most_evictions: a job that was evicted so often is left alone.
         grace_s: between the order to end and the end, for a checkpoint.
+        by_fair_share: a tenant that borrows may take from one that borrows more for its weight.
 
-    Source: YuniKorn design/preemption.md (laws, delay); KAI preemptMinRuntime, reclaimMinRuntime.
+    Source: YuniKorn design/preemption.md (laws, delay); KAI preemptMinRuntime, reclaimMinRuntime,
+    MaintainFairShare; Kueue fairSharing.preemptionStrategies, LessThanOrEqualToFinalShare.
     """
 
     by_priority: bool = False
@@ -71,6 +73,7 @@ class PreemptionPolicy:
     min_runtime_s: float = 600.0
     most_evictions: int = 3
     grace_s: float = 30.0
+    by_fair_share: bool = True
 
 
 @dataclass(frozen=True, slots=True)

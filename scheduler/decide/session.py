@@ -497,4 +497,5 @@ def _without(counts: IntArray, nodes: IntArray) -> IntArray:
 
 def allows_any(policy: Policy) -> bool:
     """Return whether a policy lets anybody be evicted at all."""
-    return policy.preemption.by_priority or policy.preemption.by_reclaim
+    limits = policy.preemption
+    return limits.by_priority or limits.by_reclaim or limits.by_fair_share

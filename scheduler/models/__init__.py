@@ -128,6 +128,11 @@ class SchedulingPolicy(models.Model):
         db_default=True,
         help_text=_("A tenant below its quota may claim it back from those above theirs."),
     )
+    preempt_by_fair_share = models.BooleanField(
+        default=True,
+        db_default=True,
+        help_text=_("A tenant that borrows may take from one that borrows more for its weight."),
+    )
     preempt_delay_s = models.FloatField(
         default=60.0, db_default=60.0, help_text=_("A job waits so long before it evicts anybody.")
     )

@@ -38,7 +38,7 @@ class Order:
     Attributes:
         uid: whom.
         beneficiary: for whom; "" = for itself, to grow.
-        reason: preempted, reclaimed or resized.
+        reason: preempted, reclaimed, rebalanced or resized.
         evidence: numbers behind it.
         target: what a resized job is to hold next, in primary keys; as in `Intent.target`.
     """

@@ -23,7 +23,7 @@ from tenants.errors import InvalidValueError, NotAllowedError
 BUDGET_MOST_S = 60.0
 UNCHANGED = object()
 
-PREEMPTION_FLAGS = ("preempt_by_priority", "preempt_by_reclaim")
+PREEMPTION_FLAGS = ("preempt_by_priority", "preempt_by_reclaim", "preempt_by_fair_share")
 PREEMPTION_MOST = {
     "preempt_delay_s": 86_400,
     "preempt_min_runtime_s": 604_800,

@@ -49,6 +49,7 @@ def _preemption(row: SchedulingPolicy, clock_scale: float) -> PreemptionPolicy:
     return PreemptionPolicy(
         by_priority=row.preempt_by_priority,
         by_reclaim=row.preempt_by_reclaim,
+        by_fair_share=row.preempt_by_fair_share,
         delay_s=row.preempt_delay_s / clock_scale,
         min_runtime_s=row.preempt_min_runtime_s / clock_scale,
         most_evictions=row.preempt_most_evictions,

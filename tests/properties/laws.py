@@ -48,6 +48,11 @@ class Tree:
             return [held.get((one, self.flavor), 0) - self.nominal(one)]
         return [self.use(slug, held) - self.guarantee(slug) for slug in side]
 
+    def share(self, one: str, other: str, held: Held) -> tuple[int, float]:
+        """Return what one's side holds above its guarantee where the two meet, and its weight."""
+        side = [slug for slug in self.line(one) if slug not in self.line(other)] or [one]
+        return self.above(one, other, held)[-1], self.tenants[side[-1]].fair_weight
+
 
 def charges(job: JobSpec, flavor: str, replicas: int) -> dict[str, int]:
     found = {"cpu": job.shape.cpu_milli * replicas}
@@ -103,7 +108,7 @@ def broken_shrinks(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> 
             "law 7": not fence or fence[0] in lines.line(job.spec.tenant),
             "delay": plan.now_s >= asks_s,
             "min_runtime": plan.now_s - job.started_s >= policy.min_runtime_s,
-            "allowed": policy.by_reclaim or policy.by_priority,
+            "allowed": policy.by_reclaim or policy.by_priority or policy.by_fair_share,
         }
         found += [f"{one.uid}: {name}" for name, good in checks.items() if not good]
     return found
@@ -114,14 +119,19 @@ def _of_policy(
 ) -> list[str]:
     checks = {
         "preemptible": job.spec.preemptible,
-        "allowed": policy.by_reclaim if cause is EvictionCause.RECLAIMED else policy.by_priority,
+        "allowed": {
+            EvictionCause.RECLAIMED: policy.by_reclaim,
+            EvictionCause.PREEMPTED: policy.by_priority,
+            EvictionCause.REBALANCED: policy.by_fair_share and taker.preemptible,
+        }[cause],
         "delay": now_s - max(taker.submitted_s, taker.not_before_s, taker.promised_s)
         >= policy.delay_s,
         "min_runtime": now_s - job.started_s >= policy.min_runtime_s,
         "most_evictions": job.spec.preempted_count < policy.most_evictions,
         "not told before": job.ending_s is None,
         "law 6": job.spec.priority <= taker.priority,
-        "law 6 by priority": cause is EvictionCause.RECLAIMED or job.spec.priority < taker.priority,
+        "law 6 by priority": cause is not EvictionCause.PREEMPTED
+        or job.spec.priority < taker.priority,
     }
     return [name for name, good in checks.items() if not good]
 
@@ -137,7 +147,7 @@ def _of_standing(
     if fence and fence[0] not in lines.line(job.spec.tenant):
         wrong.append("law 7")
     if job.spec.tenant == taker.tenant or not options:
-        return wrong + (["law 4, own tenant"] if cause is EvictionCause.RECLAIMED else [])
+        return wrong + ([] if cause is EvictionCause.PREEMPTED else ["law 4, own tenant"])
     broken = [_on_flavor(snapshot, plan, job, taker, cause, option) for option in options]
     return wrong if any(not one for one in broken) else wrong + broken[0]
 
@@ -165,11 +175,13 @@ def _on_flavor(  # noqa: PLR0917
     if cause is EvictionCause.PREEMPTED:
         return broken
     after = _plus(_held(snapshot, plan, most=False), taker.tenant, wants)
-    broken += [
-        f"law 4 in {name}"
-        for name in wants.keys() & limited
-        if Tree(snapshot.tenants, name).above(taker.tenant, job.spec.tenant, after)[-1] > 0
-    ]
+    for name in wants.keys() & limited:
+        tree = Tree(snapshot.tenants, name)
+        takes, weight = tree.share(taker.tenant, job.spec.tenant, after)
+        keeps, others_weight = tree.share(job.spec.tenant, taker.tenant, left)
+        even = weight > 0 < keeps and takes * others_weight <= keeps * weight
+        if takes > 0 and not (even and cause is EvictionCause.REBALANCED):
+            broken.append(f"law 4 in {name}")
     meets = main if main in wants else "cpu"
     return broken if meets in limited else [*broken, "law 4, no quota"]
 

@@ -15,7 +15,8 @@ from tests.builders import NOW_S
 from tests.properties.worlds import worlds
 
 RULES = Policy(strategy="rules")
-NOBODY_EVICTED = replace(RULES, preemption=PreemptionPolicy(by_reclaim=False))
+NOBODY = PreemptionPolicy(by_reclaim=False, by_fair_share=False)
+NOBODY_EVICTED = replace(RULES, preemption=NOBODY)
 
 
 def plan_of(snapshot: Snapshot, policy: Policy, *, last: Decided | None = None) -> Plan:

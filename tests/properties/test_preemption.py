@@ -36,7 +36,7 @@ def trees(draw: st.DrawFn) -> list[TenantNode]:
         TenantNode(
             slug,
             parent,
-            1.0,
+            draw(st.sampled_from([1.0, 1.0, 1.0, 2.0, 0.5, 0.0])),
             {name: QuotaLine(draw(amounts), draw(limits), draw(limits)) for name in flavors},
             preemption_fence=draw(st.integers(0, 7)) == 7,
         )
@@ -66,7 +66,7 @@ def toys(draw: st.DrawFn, policy: PreemptionPolicy = LAW) -> Toy:
     for i in range(draw(st.integers(1, 2))):
         flavor = draw(st.sampled_from(["a100", "a100", "h100"]))
         fleet.node(f"n{i}", cpu=6, devices=draw(st.integers(2, 4)), flavor=flavor)
-    law = replace(policy, by_priority=draw(st.booleans()))
+    law = replace(policy, by_priority=draw(st.booleans()), by_fair_share=draw(st.booleans()))
     return Toy(fleet, draw(trees()), Policy(strategy="rules", preemption=law))
 
 

@@ -63,6 +63,10 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
     preempt_by_reclaim = serializers.BooleanField(
         required=False, help_text="Tenants may claim their quota back."
     )
+    preempt_by_fair_share = serializers.BooleanField(
+        required=False,
+        help_text="A tenant that borrows may take from one that borrows more for its weight.",
+    )
     preempt_by_priority = serializers.BooleanField(
         required=False, help_text="Higher priority may evict lower."
     )

@@ -56,6 +56,11 @@ class PolicyForm(ServiceForm):
         required=False,
         help_text=_("Who is below its quota may have jobs evicted that borrow from it."),
     )
+    preempt_by_fair_share = forms.BooleanField(
+        label=_("Tenants even out what they borrow"),
+        required=False,
+        help_text=_("Who borrows less for its weight may have jobs evicted of who borrows more."),
+    )
     preempt_by_priority = forms.BooleanField(
         label=_("Higher priority evicts lower"),
         required=False,

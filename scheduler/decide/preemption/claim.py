@@ -7,15 +7,20 @@ import numpy as np
 from scheduler.core.plan import EvictionCause
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.resources import CPU_FLAVOR
-from scheduler.core.snapshot import IntArray, JobSpec
+from scheduler.core.snapshot import BoolArray, IntArray, JobSpec
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.quota import Charge
+from scheduler.decide.scoring import FloatArray
 
-NOBODY, RECLAIMED, PREEMPTED = 0, 1, 2
+NOBODY, RECLAIMED, PREEMPTED, REBALANCED = 0, 1, 2, 3
 """By which law somebody may lose; by none."""
 
-CAUSES = {RECLAIMED: EvictionCause.RECLAIMED, PREEMPTED: EvictionCause.PREEMPTED}
+CAUSES = {
+    RECLAIMED: EvictionCause.RECLAIMED,
+    PREEMPTED: EvictionCause.PREEMPTED,
+    REBALANCED: EvictionCause.REBALANCED,
+}
 
 
 class Claim:
@@ -47,6 +52,9 @@ class Claim:
         claims = laws.claims(taker, charges, tenants)
         self._claimed = np.zeros(len(self._reach), dtype=np.bool_)
         self._claimed[[n for n, may in zip(tenants, claims, strict=True) if may]] = True
+        self._after = laws.copy()
+        self._after.book(job.tenant, charges)
+        self._contested = [charge.flavor for charge in charges if laws.limited(charge.flavor)]
         wanted = {charge.flavor for charge in charges}
         self._wanted = np.array([name in wanted for name in losers.flavors], dtype=np.bool_)
         self._limited = np.array([laws.limited(name) for name in losers.flavors], dtype=np.bool_)
@@ -59,7 +67,7 @@ class Claim:
             replicas: how many each would lose.
 
         Returns:
-            (who,) NOBODY, RECLAIMED or PREEMPTED.
+            (who,) NOBODY, RECLAIMED, PREEMPTED or REBALANCED; the first of these that allows it.
         """
         losers, cpu = self._losers, len(self._losers.flavors) - 1
         tenant, main, priority = losers.tenant[who], losers.main[who], losers.priority[who]
@@ -68,13 +76,44 @@ class Claim:
         legal &= self._spare(tenant, main) >= losers.amount[who] * replicas
         over_cpu = self._spare(tenant, np.full_like(main, cpu)) >= losers.cpu[who] * replicas
         legal &= meets | over_cpu
-        reclaims = self._claimed[tenant] & self._limited[np.where(meets, main, cpu)]
+        limited = self._limited[np.where(meets, main, cpu)]
+        reclaims = self._claimed[tenant] & limited
         lower = priority < self._job.priority
+        evens = legal & limited & self._policy.by_fair_share & self._job.preemptible
+        if evens.any():
+            evens[evens] = self._evens(who[evens], replicas[evens])
         return np.select(
-            [legal & reclaims & self._policy.by_reclaim, legal & lower & self._policy.by_priority],
-            [RECLAIMED, PREEMPTED],
+            [
+                legal & reclaims & self._policy.by_reclaim,
+                legal & lower & self._policy.by_priority,
+                evens,
+            ],
+            [RECLAIMED, PREEMPTED, REBALANCED],
             NOBODY,
         )
+
+    def _evens(self, who: IntArray, replicas: IntArray) -> BoolArray:
+        """Return (who,) whether the taker would have no more surplus than each loser keeps."""
+        losers = self._losers
+        tenants, back = np.unique(losers.tenant[who], return_inverse=True)
+        even: BoolArray = losers.tenant[who] != self._taker
+        for flavor in self._contested:
+            takes, weight = self._surplus(self._after, tenants, flavor, of_taker=True)
+            has, others_weight = self._surplus(self._laws, tenants, flavor, of_taker=False)
+            main = losers.main == losers.flavors.index(flavor)
+            lost = losers.cpu if flavor == CPU_FLAVOR else losers.amount * main
+            keeps = has[back] - lost[who] * replicas
+            fair = takes[back] * others_weight[back] <= keeps * weight[back]
+            even &= (takes[back] <= 0) | (weight[back] > 0) & (keeps > 0) & fair
+        return even
+
+    def _surplus(
+        self, laws: Laws, tenants: IntArray, flavor: str, *, of_taker: bool
+    ) -> tuple[IntArray, FloatArray]:
+        """Return (tenants,) surplus and weight, of the taker against each or of each against it."""
+        pairs = ((self._taker, n) if of_taker else (n, self._taker) for n in tenants.tolist())
+        above, weight = zip(*(laws.surplus(a, b, flavor) for a, b in pairs), strict=True)
+        return np.array(above, dtype=np.int64), np.array(weight, dtype=np.float64)
 
     def _spare(self, tenants: IntArray, flavors: IntArray) -> IntArray:
         """Return (pairs,) how much each tenant may lose of a flavor."""

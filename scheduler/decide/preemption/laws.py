@@ -12,8 +12,10 @@ its own nominal quota.
 3. Not within one application. An application is one job: its replicas live and die together, and
    take no place from each other.
 4. To reclaim, the taker's side must hold no more than its guarantee with the job, in every flavor
-   that the job is charged to and that has quotas.
-5. Only who holds more than its guarantee may lose by a reclaim. That follows from 2.
+   that the job is charged to and that has quotas. To rebalance, it may hold more, but no more above
+   it with the job, for its weight, than the victim's side does without the victim; and the job
+   must be preemptible itself: surplus is lent, not given.
+5. Only who holds more than its guarantee may lose by either. That follows from 2.
 6. A victim's priority is not above the taker's, and below it where priority is the cause.
 7. A job below a fence (`TenantNode.preemption_fence`) evicts nobody outside the fence's subtree.
 
@@ -30,18 +32,32 @@ the same ancestor, on the same sides a and b. When A took, side a held at most i
 grown by A's size or more since. So something else has started in between, into room that was free;
 and whatever comes, nobody is evicted more often than `PreemptionPolicy.most_evictions`.
 
+The same for surplus, by what each side holds above its guarantee for its weight. Let b be that of
+the one side with B and b' without, a that of the other with A and a' without: a <= b' (law 4), and
+b' < b, a' < a. For B to take A back, b <= a' were needed, but a' < a <= b' < b. Each time the
+larger of the two numbers falls, so that taking comes to rest.
+
 Source: YuniKorn design/preemption.md (laws, fence); Kueue concepts/preemption.md and fair_sharing
-(almost LCA); KAI docs/fairness, GuaranteeDeservedQuota (reclaimer within deserved in all
-resources, victim above in one).
+(almost LCA; LessThanOrEqualToFinalShare for surplus, and its proof); KAI docs/fairness,
+GuaranteeDeservedQuota (reclaimer within deserved in all resources, victim above in one) and
+MaintainFairShare.
 """
 
 from collections.abc import Iterable, Sequence
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 
 from scheduler.core.snapshot import BoolArray, TenantNode
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaLedger, QuotaTree
+
+
+class Surplus(NamedTuple):
+    """What a side holds of a flavor above its guarantee, in milli-units, and its fair weight."""
+
+    above: int
+    weight: float
 
 
 class Laws:
@@ -67,6 +83,7 @@ class Laws:
             for name, line in tenant.quotas.items():
                 self._nominal[tree.flavors[name], n] = line.nominal
         self._fence = [tenant.preemption_fence for tenant in tenants]
+        self._weight = [tenant.fair_weight for tenant in tenants]
 
     def copy(self) -> "Laws":
         """Return the laws as they stand, to try something on."""
@@ -118,6 +135,13 @@ class Laws:
             and all(after._above(f, taker, loser)[-1] <= 0 for f in limited)  # noqa: SLF001
             for loser in losers
         ]
+
+    def surplus(self, one: int, other: int, flavor: str) -> Surplus:
+        """Return what one's side holds of a flavor above its guarantee against another (law 4)."""
+        theirs = set(self._tree.path(other))
+        side = [n for n in self._tree.path(one) if n not in theirs]
+        above = self._above(self._tree.flavors[flavor], one, other)[-1]
+        return Surplus(above, self._weight[side[0] if side else one])
 
     def _above(self, f: int, one: int, other: int) -> list[int]:
         """Return what the tenants on one's side hold above their guarantees, from it upwards."""

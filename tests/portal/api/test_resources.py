@@ -75,6 +75,7 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         "solver": "highs",
         "power_cap_w": None,
         "preempt_by_reclaim": True,
+        "preempt_by_fair_share": True,
         "preempt_by_priority": False,
         "preempt_delay_s": 60.0,
         "preempt_min_runtime_s": 600.0,

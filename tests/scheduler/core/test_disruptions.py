@@ -59,6 +59,46 @@ def test_a_lawful_plan_passes() -> None:
     verify(small(), plan(resizes=(Resize("e", places(2, 3, 4, 5)),)))
 
 
+def even(*uids: str) -> Plan:
+    return plan(*(Preempt(uid, "a", EvictionCause.REBALANCED) for uid in uids))
+
+
+def in_debt(**changes: object) -> Snapshot:
+    """Return the small world where t owns nothing and its parent four: a would be borrowed.
+
+    b holds three above its own, and keeps two without v, one without w, too.
+    """
+    snapshot = small()
+    (a,) = snapshot.pending
+    tenants = [
+        tenant("all", a100=4),
+        tenant("t", under="all", a100=0),
+        tenant("b", under="all", a100=2),
+    ]
+    waits = replace(a, **changes)  # type: ignore[arg-type]
+    return replace(snapshot, pending=(waits,), tenants=tuple(tenants))
+
+
+def test_surplus_may_be_taken_up_to_an_even_share() -> None:
+    verify(in_debt(), even("v"))
+    verify(in_debt(), even("v", "w"))
+    doubled = [replace(t, fair_weight=2.0 if t.slug == "b" else 1.0) for t in in_debt().tenants]
+    with pytest.raises(InvalidPlanError, match="has no claim"):
+        verify(replace(in_debt(), tenants=tuple(doubled)), even("v", "w"))
+
+
+def test_surplus_beyond_an_even_share_stays_where_it_is() -> None:
+    """Two for t and one left to b."""
+    shape = replace(in_debt().pending[0].shape, devices=2)
+    with pytest.raises(InvalidPlanError, match="has no claim"):
+        verify(in_debt(shape=shape), even("v", "w"))
+
+
+def test_who_may_not_be_evicted_takes_no_surplus() -> None:
+    with pytest.raises(InvalidPlanError, match="borrows for good"):
+        verify(in_debt(preemptible=False), even("v"))
+
+
 BROKEN: dict[str, tuple[Plan, str]] = {
     "somebody who does not run": (plan(reclaim("x")), "does not run"),
     "twice": (plan(reclaim(), reclaim()), "2 times"),
@@ -182,12 +222,18 @@ FORBIDDEN: dict[str, tuple[Snapshot, PreemptionPolicy, Preempt, str]] = {
     ),
     "the loser began just now": (ran(599.0), LAW, reclaim(), "599.0 s only"),
     "the loser lost too often": (ran(600.0, evicted=3), LAW, reclaim(), "evicted 3 times already"),
+    "nobody evens out": (
+        PATIENT,
+        replace(LAW, by_fair_share=False),
+        Preempt("v", "a", EvictionCause.REBALANCED),
+        "is rebalanced",
+    ),
     "nobody reclaims": (PATIENT, replace(LAW, by_reclaim=False), reclaim(), "is reclaimed"),
     "priority counts for nothing": (
         waited(PATIENT, priority=1),
         LAW,
         Preempt("v", "a", EvictionCause.PREEMPTED),
-        "for priority",
+        "is preempted",
     ),
 }
 
@@ -216,8 +262,9 @@ def test_a_policy_allows_what_has_only_just_waited_and_run() -> None:
 def test_nobody_is_shrunk_where_nobody_may_be_evicted() -> None:
     resized = plan(resizes=(Resize("e", places(2, 3), "a"),))
     verify(PATIENT, resized, Policy(preemption=LAW))
-    with pytest.raises(InvalidPlanError, match="may not be shrunk"):
-        verify(PATIENT, resized, Policy(preemption=replace(LAW, by_reclaim=False)))
+    nobody = replace(LAW, by_reclaim=False, by_fair_share=False)
+    with pytest.raises(InvalidPlanError, match="is shrunk, which is not allowed"):
+        verify(PATIENT, resized, Policy(preemption=nobody))
 
 
 def test_a_job_grows_that_ends_before_its_node_is_reserved() -> None:

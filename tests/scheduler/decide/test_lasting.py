@@ -13,7 +13,8 @@ from scheduler.decide.cycle import decide
 from scheduler.decide.lasting import Decided, carried_over
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
-POLICY = Policy(strategy="rules", preemption=PreemptionPolicy(by_reclaim=False))
+NOBODY_EVICTED = PreemptionPolicy(by_reclaim=False, by_fair_share=False)
+POLICY = Policy(strategy="rules", preemption=NOBODY_EVICTED)
 
 
 def full(*, limit_s: float = 3600.0, submitted_s: float = NOW_S - 10, **more: float) -> Snapshot:

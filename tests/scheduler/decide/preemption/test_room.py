@@ -12,7 +12,8 @@ from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snaps
 from scheduler.decide.cycle import decide, estimate
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
-RECLAIM = Policy(strategy="rules", preemption=PreemptionPolicy())
+RECLAIM = Policy(strategy="rules", preemption=PreemptionPolicy(by_fair_share=False))
+EVEN = Policy(strategy="rules", preemption=PreemptionPolicy())
 BOTH = replace(RECLAIM, preemption=PreemptionPolicy(by_priority=True))
 LONG_AGO_S = NOW_S - 3600
 
@@ -129,6 +130,64 @@ def test_who_is_above_its_own_quota_does_not_reclaim() -> None:
     """t holds two of its two and wants a third; b has borrowed two of u's."""
     jobs = [held("t0", 0, 1, who="t"), held("b0", 2), held("b1", 3)]
     assert plan_of(four(*jobs, queue=(waits(),), b=0, u=2)).preempts == ()
+
+
+def borrowing(
+    *queue: JobSpec, sizes: tuple[int, ...] = (1, 1), weights: tuple[float, float] = (1.0, 1.0)
+) -> Snapshot:
+    """Return t with the two devices that it owns, and b with two that u owns."""
+    jobs, at = [held("t0", 0, 1, who="t")], 2
+    for size in sizes:
+        jobs.append(held(f"b{at}", *range(at, at + size)))
+        at += size
+    snapshot = four(*jobs, queue=queue, b=0, u=2)
+    by_slug = {"t": weights[0], "b": weights[1]}
+    tenants = (replace(t, fair_weight=by_slug.get(t.slug, 1.0)) for t in snapshot.tenants)
+    return replace(snapshot, tenants=tuple(tenants))
+
+
+def test_who_borrows_less_takes_from_who_borrows_more() -> None:
+    """t would borrow one and b keep one."""
+    plan = plan_of(borrowing(waits()), EVEN)
+    assert [(p.beneficiary, p.cause) for p in plan.preempts] == [("a", EvictionCause.REBALANCED)]
+
+
+NOT_EVEN: dict[str, tuple[Snapshot, Policy]] = {
+    "it would borrow two and b none": (borrowing(waits(devices=2)), EVEN),
+    "b has but one job, and would keep none": (borrowing(waits(), sizes=(2,)), EVEN),
+    "one for it is as much as two for b": (borrowing(waits(), weights=(1.0, 2.0)), EVEN),
+    "it has no weight": (borrowing(waits(), weights=(0.0, 1.0)), EVEN),
+    "it could not give it back": (borrowing(waits(preemptible=False)), EVEN),
+    "it has waited for too short": (borrowing(waits(submitted_s=NOW_S - 59)), EVEN),
+    "the policy does not allow it": (borrowing(waits()), RECLAIM),
+}
+
+
+@pytest.mark.parametrize(("snapshot", "policy"), NOT_EVEN.values(), ids=NOT_EVEN.keys())
+def test_no_surplus_is_taken_where(snapshot: Snapshot, policy: Policy) -> None:
+    assert plan_of(snapshot, policy).preempts == ()
+
+
+def test_departments_even_out_what_they_borrow_between_them() -> None:
+    """Of eight devices x and y own two each, idle z four. x holds two, y six, all in one team.
+
+    x's team takes one, then y keeps five: three above its own, x one. It may take two: two each.
+    """
+    fleet = FleetBuilder().node("n1", devices=8)
+    tenants = [tenant("all", a100=0)]
+    for slug, owned in (("x", 2), ("y", 2), ("z", 4)):
+        tenants += [tenant(slug, under="all", a100=0), tenant(f"{slug}1", under=slug, a100=owned)]
+    jobs = [held("x0", 0, 1, who="x1"), *(held(f"y{k}", k, who="y1") for k in range(2, 8))]
+    queue = [waits(f"a{k}", who="x1") for k in range(4)]
+    plan = plan_of(world(fleet, queue, running=jobs, tenants=tenants), EVEN)
+    assert [preempt.cause for preempt in plan.preempts] == [EvictionCause.REBALANCED] * 2
+
+
+def test_who_gave_surplus_does_not_take_it_back() -> None:
+    """b's job waits again; t holds three, one above its own, and b one: even."""
+    jobs = [held("t0", 0, 1, who="t"), held("a", 2, who="t"), held("b3", 3)]
+    snapshot = four(*jobs, queue=(waits("b2", who="b"),), b=0, u=2)
+    assert plan_of(snapshot, EVEN).preempts == ()
 
 
 def test_priority_evicts_only_where_the_policy_allows_it() -> None:
