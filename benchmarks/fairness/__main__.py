@@ -3,8 +3,12 @@
 python -m benchmarks.fairness --json
 
 jain: Jain's index of what each team held against its fair share, over the time in which it asked
-for more than that; per window, of the teams that did so for half of it at least; mean over the
-windows, weighted by the fair shares. longest_starvation_s: longest time in which the first job of
+for more than that; per day, of the teams that did so for half of it at least; mean over the days,
+weighted by the fair shares. A day is the window in which people compare what they got: jobs here
+last for hours and take up to twice what a team owns, so that a shorter one measures how coarse jobs
+are, too. jain_6h is that, jain_whole is the whole month as one window.
+
+longest_starvation_s: longest time in which the first job of
 a team waited for devices that the team owns, though the laws would have freed them, while none of
 its jobs started; held against reclaim_delay_s, the delay, least run time and grace of the policy
 and two cycles. idle_while_waiting_device_s: free devices times seconds while a job waited that
@@ -15,7 +19,7 @@ evictions against a law, checked apart from the engine, and jobs evicted more of
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from benchmarks.fairness import month
@@ -33,6 +37,7 @@ POLICY = Policy(strategy="rules", remedy_depth=0, expects_starts=False, backfill
 
 CYCLE_S, WAKE_S = 60.0, 300.0
 WINDOW_S = 6 * month.HOUR_S
+WINDOWS_A_DAY = 4
 
 DECIDERS: dict[str, Callable[[], Decider]] = {
     "rules": lambda: by_policy(POLICY),
@@ -46,7 +51,10 @@ def main(argv: Sequence[str] | None = None) -> None:
     args = _arguments(argv)
     jobs = month.jobs(args.seed, args.days)
     result = {"days": args.days, "seed": args.seed, "jobs": len(jobs)}
-    result |= {"devices": month.NODES * month.DEVICES_PER_NODE, "window_s": WINDOW_S}
+    result |= {
+        "devices": month.NODES * month.DEVICES_PER_NODE,
+        "window_s": WINDOWS_A_DAY * WINDOW_S,
+    }
     result |= {"reclaim_delay_s": reclaim_delay_s(), **measure(jobs, "rules", args.days)}
     result["baselines"] = {
         name: measure(jobs, name, args.days) for name in DECIDERS if name != "rules"
@@ -91,7 +99,7 @@ def _figures(meter: Meter, seen: Result) -> dict[str, Any]:
     most = max((job.evictions for job in seen.jobs), default=0)
     too_often = sum(job.evictions > POLICY.preemption.most_evictions for job in seen.jobs)
     return {
-        **_jain(list(meter.windows.values())),
+        **_jain(meter.windows),
         "longest_starvation_s": max(meter.starved_by_law.longest_s.values(), default=0.0),
         "longest_entitled_wait_s": max(meter.starved.longest_s.values(), default=0.0),
         "idle_while_waiting_device_s": round(meter.idle_device_s),
@@ -106,16 +114,28 @@ def _figures(meter: Meter, seen: Result) -> dict[str, Any]:
     }
 
 
-def _jain(windows: Sequence[Window]) -> dict[str, Any]:
-    found = [one for window in windows if (one := jain(window, WINDOW_S / 2))]
-    weight = sum(fair for _, fair in found)
-    whole = jain(merged(windows), 0.0)
+def _jain(windows: Mapping[int, Window]) -> dict[str, Any]:
+    days: dict[int, list[Window]] = {}
+    for k in sorted(windows):
+        days.setdefault(k // WINDOWS_A_DAY, []).append(windows[k])
+    daily = _found([merged(day) for day in days.values()], WINDOWS_A_DAY * WINDOW_S / 2)
+    whole = jain(merged(windows.values()), 0.0)
     return {
-        "jain": round(sum(index * fair for index, fair in found) / weight, 4) if weight else None,
-        "jain_least": round(min(index for index, _ in found), 4) if found else None,
-        "jain_month": round(whole[0], 4) if whole else None,
-        "windows": len(found),
+        "jain": _weighted(daily),
+        "jain_least": round(min(index for index, _ in daily), 4) if daily else None,
+        "jain_days": len(daily),
+        "jain_6h": _weighted(_found(windows.values(), WINDOW_S / 2)),
+        "jain_whole": round(whole[0], 4) if whole else None,
     }
+
+
+def _found(windows: Iterable[Window], least_s: float) -> list[tuple[float, float]]:
+    return [one for window in windows if (one := jain(window, least_s))]
+
+
+def _weighted(found: Sequence[tuple[float, float]]) -> float | None:
+    weight = sum(fair for _, fair in found)
+    return round(sum(index * fair for index, fair in found) / weight, 4) if weight else None
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -25,10 +25,9 @@ KEPT_FOR_OTHERS = {WaitReason.RESERVED, WaitReason.WAITING_FOR_PREEMPTED_JOBS}
 
 @dataclass(slots=True)
 class Window:
-    """One window: per tenant, device-seconds while it contended.
+    """One window: per tenant, device-seconds while it asked for more than its fair share.
 
-    It contends that asks for more than its fair share, and has a job waiting which its own limits
-    would let start: what it waits for, others hold. What can never run is not asked for.
+    What can never run, whatever is free, is not asked for.
     """
 
     held: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
@@ -95,12 +94,11 @@ class Meter:
         specs += [job for job in snapshot.pending if job.uid in started]
         held = _devices(specs)
         firm = _devices(spec for spec in specs if not spec.preemptible)
-        able = [job for job in waiting if self._allows(job, Counter(), Counter())]
+        able = [job for job in waiting if job.shape.devices <= self._most_of(job)]
         asked = held + _devices(able)
         wants = _within_reach(asked, [*specs, *able], self._owned)
         fair = fair_shares(self._tenants, FLAVOR.name, self._devices, wants)
-        held_up = {job.tenant for job in able if self._allows(job, held, firm)}
-        contending = [slug for slug in sorted(held_up) if wants[slug] > fair[slug] + 1e-6]
+        contending = [slug for slug, share in fair.items() if wants[slug] > share + 1e-6]
         idle, kept = self._idle(snapshot, plan, waiting, held, firm)
         self._state = _State(snapshot.now_s, held, fair, contending, idle, kept)
         self._starvation(snapshot, plan, started, waiting, held)
@@ -126,11 +124,9 @@ class Meter:
                 window.contended_s[slug] += lasted_s
             at_s = until_s
 
-    def _allows(self, job: JobSpec, held: Mapping[str, int], firm: Mapping[str, int]) -> bool:
-        """Return whether a team's own limits let a job start beside what the team holds."""
-        slug, size = job.tenant, job.shape.devices
-        within = held.get(slug, 0) + size <= self._most[slug]
-        return within and (job.preemptible or firm.get(slug, 0) + size <= self._owned[slug])
+    def _most_of(self, job: JobSpec) -> int:
+        """Return the most devices that a job of the team could ever have."""
+        return self._most[job.tenant] if job.preemptible else self._owned[job.tenant]
 
     def _idle(
         self,
