@@ -1,7 +1,10 @@
 """The order of the queue: entitled before borrowing, then a sum of weighted factors.
 
 Order of criteria:
-0. Jobs that room is being made for (`JobSpec.promised_s`), so that nobody else takes it.
+0. Jobs that room is being made for (`JobSpec.promised_s`), so that nobody else takes it; then those
+   that are overdue: their tenant owns what they ask for, and they have waited for so long that
+   whoever holds it has run for the least time. Else its department's standing, or what is reserved
+   for others, could keep from a tenant what is its own.
 1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
    before one that must borrow, and of two that borrow the one of smaller dominant share.
 2. Priority class (its weight is raised until no other factor can overturn it), then the sum of
@@ -15,7 +18,7 @@ Source: Kueue fair sharing for 1 (`fairness.dominant`); Slurm priority_multifact
 """
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from scheduler.core.policy import PriorityWeights, QosFactors
@@ -98,7 +101,7 @@ class Entry(NamedTuple):
 class Head(NamedTuple):
     """A group's first job and the key by which the heads are compared, smallest first."""
 
-    unpromised: bool
+    rank: int
     path: Path
     priority: float
     submitted_s: float
@@ -131,6 +134,7 @@ class Queue:
         shares: standing of the tenants; the caller books starts there.
         fair_weight: weight of the fair-share factor.
         flavors: what counts for a tenant's standing.
+        overdue: says whether a job has waited for too long for what its tenant owns.
     """
 
     def __init__(
@@ -139,8 +143,10 @@ class Queue:
         shares: FairShares,
         fair_weight: float,
         flavors: Sequence[str],
+        overdue: Callable[[JobSpec], bool] = lambda _: False,
     ) -> None:
         self._shares, self._fair_weight, self._flavors = shares, fair_weight, flavors
+        self._overdue = overdue
         self._jobs = {job.uid: (job, parts) for job, parts, _ in ranked}
         entries: dict[Group, list[Entry]] = {}
         for job, parts, usable in ranked:
@@ -159,11 +165,16 @@ class Queue:
             heapq.heappush(self._heads, self._head(g))
 
     def _head(self, g: int) -> Head:
-        tenant, flavors, unpromised = self._groups[g]
+        tenant, flavors, _ = self._groups[g]
         first = self._entries[g][0]
         path = self._shares.path(tenant, flavors)
         priority = first.priority - self._fair(tenant)
-        return Head(unpromised, path, priority, first.submitted_s, first.uid, g)
+        rank = self._rank(self._jobs[first.uid][0])
+        return Head(rank, path, priority, first.submitted_s, first.uid, g)
+
+    def _rank(self, job: JobSpec) -> int:
+        """Return 0 for a job that room is being made for, 1 for one that is overdue, else 2."""
+        return 0 if job.promised_s else 2 - self._overdue(job)
 
     def _fair(self, tenant: str) -> float:
         return self._fair_weight * self._shares.factor(tenant, self._flavors)
@@ -175,7 +186,7 @@ class Queue:
         """
         path = self._shares.path(job.tenant, usable)
         priority = -sum(parts.values()) - self._fair(job.tenant)
-        key = (not job.promised_s, path, priority, job.submitted_s, job.uid)
+        key = (self._rank(job), path, priority, job.submitted_s, job.uid)
         heads = self._heads[:1] + ([self._head(self._turn)] if self._entries[self._turn] else [])
         return all(key < head[:5] for head in heads)
 

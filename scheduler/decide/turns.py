@@ -17,7 +17,7 @@ from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
-from scheduler.decide.preemption import Outlook, Preemption
+from scheduler.decide.preemption import Outlook, Preemption, asks_from_s
 from scheduler.decide.preemption.growth import grow
 from scheduler.decide.session import Fit, Session
 
@@ -75,13 +75,19 @@ class Turns:
             for job in (self.candidates if jobs is None else jobs)
         ]
         fair_weight = self.policy.order.fair_share
-        queue = Queue(ranked, self.shares, fair_weight, sorted(capacity))
+        queue = Queue(ranked, self.shares, fair_weight, sorted(capacity), self._is_overdue)
         self._whole_queue = (queue, scale) if jobs is None else None
         return iter(queue)
 
     def _parts(self, job: JobSpec, scale: Scale) -> Mapping[str, float]:
         policy = self.policy
         return static_parts(job, policy.order, scale, now_s=self.now_s, qos=policy.qos)
+
+    def _is_overdue(self, job: JobSpec) -> bool:
+        """Return whether a job has waited too long for what its tenant owns and may claim back."""
+        limits = self.policy.preemption
+        due_s = asks_from_s(job, limits) + limits.min_runtime_s
+        return limits.by_reclaim and due_s <= self.now_s and self.session.owns(job)
 
     def _usable(self, job: JobSpec) -> tuple[str, ...]:
         flavors = self.session.allowed(job)

@@ -190,6 +190,33 @@ def test_who_gave_surplus_does_not_take_it_back() -> None:
     assert plan_of(snapshot, EVEN).preempts == ()
 
 
+NOBODY_RECLAIMS = replace(BOTH, preemption=PreemptionPolicy(by_reclaim=False))
+OVERDUE: dict[str, tuple[float, Policy, str]] = {
+    "not a second before": (659, RECLAIM, "b"),
+    "then it is overdue": (660, RECLAIM, "a"),
+    "not where nobody may claim anything back": (660, NOBODY_RECLAIMS, "b"),
+}
+
+
+@pytest.mark.parametrize(("waited_s", "policy", "first"), OVERDUE.values(), ids=OVERDUE.keys())
+def test_who_waits_too_long_for_what_it_owns_goes_first(
+    waited_s: float, policy: Policy, first: str
+) -> None:
+    """x2 holds all eight, so that department x stands behind y; a is of x1, that owns four.
+
+    Too long are the delay of 60 s and the least run time of 600 s.
+    """
+    tenants = [tenant("all", a100=0)]
+    for slug in ("x", "y"):
+        tenants.append(tenant(slug, under="all", a100=0))
+        tenants += [tenant(f"{slug}{k}", under=slug, a100=n) for k, n in ((1, 4), (2, 0))]
+    jobs = [held("x0", *range(8), who="x2", preemptible=False)]
+    queue = [waits("a", who="x1", submitted_s=NOW_S - waited_s), waits("b", who="y2")]
+    fleet = FleetBuilder().node("n1", devices=8)
+    plan = plan_of(world(fleet, queue, running=jobs, tenants=tenants), policy)
+    assert [pending.uid for pending in plan.pending if pending.position == 1] == [first]
+
+
 def test_priority_evicts_only_where_the_policy_allows_it() -> None:
     jobs = [held(f"t{k}", k, who="t") for k in range(4)]
     snapshot = four(*jobs, queue=(waits(priority=1),), t=4, b=0)
