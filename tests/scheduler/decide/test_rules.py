@@ -80,7 +80,7 @@ def test_what_a_tenant_owns_is_had_back_however_far_back_its_job_stands() -> Non
     ]
     waiting = [
         job("ahead", tenant="d", devices=4, submitted_s=NOW_S - 1000, priority=1),
-        job("mine", tenant="a", devices=2, submitted_s=NOW_S - 1000, limit_s=400),
+        job("mine", tenant="a", devices=2, submitted_s=NOW_S - 600, limit_s=400),
     ]
     snapshot = world(FleetBuilder().node("n1", devices=4), waiting, running=held, tenants=tenants)
     plan = plan_of(snapshot, Policy(strategy="rules", backfill_depth=1))
