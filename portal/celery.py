@@ -58,6 +58,11 @@ app.conf.update(
         },
         "retention": {"task": "telemetry.tasks.retain", "schedule": 3600.0},
         "tidy": {"task": "scheduler.tasks.tidy", "schedule": 3600.0},
+        "learn": {
+            "task": "scheduler.tasks.learn",
+            "schedule": 300.0,
+            "options": {"expires": 300.0},
+        },
         "demo": {
             "task": "scheduler.tasks.demo_arrivals",
             "schedule": 5.0,

@@ -53,7 +53,7 @@ def job_estimate(*, request: JobRequest, now: datetime) -> Estimate:
     """Return what the engine says of a request; nothing is written."""
     frozen = snapshots.take(cluster=request.cluster, now=now)
     snapshot = frozen.snapshot
-    spec = _spec(request, now)
+    (spec,) = snapshots.classed([_spec(request, now)], snapshot.throughputs)
     answer = _answer(request, snapshot, spec)
     start = answer if isinstance(answer, Start) else None
     pending = None if isinstance(answer, Start) else answer

@@ -170,7 +170,8 @@ def _sim_job(
     job: Job, attempts: Sequence[_Held], world: Snapshot, *, now_s: float, every_s: float
 ) -> SimJob:
     """Return a job as it is played: its last attempt's time is its work."""
-    spec, last = snapshots.job_spec(job, datetime.fromtimestamp(now_s, tz=UTC)), attempts[-1]
+    asked = snapshots.job_spec(job, datetime.fromtimestamp(now_s, tz=UTC))
+    (spec,), last = snapshots.classed([asked], world.throughputs), attempts[-1]
     limit_s, begin_s = spec.time_limit_s, world.now_s
     passed_s = max(0.0, begin_s - last.started_s)  # of an attempt that ran already
     ran_s = limit_s if last.open else last.released_s - last.started_s

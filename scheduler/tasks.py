@@ -14,6 +14,7 @@ from scheduler.execute.base import ExecutorError
 from scheduler.models import Placement
 from scheduler.ports import cluster_executor
 from scheduler.services import retention
+from scheduler.services.learning import throughputs_learn
 from telemetry.choices import ClusterKind
 from telemetry.models import Cluster
 
@@ -76,6 +77,12 @@ def demo_arrivals() -> None:
     now = timezone.now()  # noqa: TID251 - a task is the outermost layer
     for cluster in Cluster.objects.filter(enabled=True, kind=ClusterKind.SIMULATED):
         demo.arrive(cluster=cluster, now=now)
+
+
+@shared_task(name="scheduler.tasks.learn")
+def learn() -> None:
+    """Learn from jobs that ended how fast classes run on flavors."""
+    throughputs_learn(now=timezone.now())  # noqa: TID251 - a task is the outermost layer
 
 
 @shared_task(name="scheduler.tasks.tidy")

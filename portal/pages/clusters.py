@@ -24,7 +24,7 @@ from scheduler.selectors.fairness import cycle_list
 from scheduler.selectors.pairings import pairing_list
 from scheduler.selectors.policies import policy_get
 from scheduler.selectors.strategies import shadow_list
-from scheduler.selectors.throughputs import throughput_list
+from scheduler.selectors.throughputs import learnt_list, throughput_list
 from scheduler.services.policy import policy_update
 from scheduler.snapshots import policy_of
 from telemetry.models import Cluster
@@ -33,6 +33,7 @@ from tenants.errors import DomainError, InvalidValueError
 
 CYCLES_SHOWN = 30
 SHADOWS_SHOWN = 10
+LEARNT_SHOWN = 200
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -55,6 +56,7 @@ def clusters(request: SignedInRequest) -> HttpResponse:
         "shadows": list(shadow_list(cluster=cluster)[:SHADOWS_SHOWN]),
         "form": form,
         "throughputs": list(throughput_list()),
+        "learnt": list(learnt_list(viewer=request.user)[:LEARNT_SHOWN]),
         "throughput_form": ThroughputForm(),
         "pairings": list(pairing_list()),
         "pairing_form": PairingForm(),

@@ -30,7 +30,7 @@ from scheduler.models.records import (
     ShadowPlan,
     StrategyAlarm,
 )
-from scheduler.models.throughputs import Throughput
+from scheduler.models.throughputs import LearntThroughput, Throughput
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Tenant
 
@@ -45,6 +45,7 @@ __all__ = [
     "Intent",
     "Job",
     "JobEvent",
+    "LearntThroughput",
     "LedgerEntry",
     "Pairing",
     "Placement",

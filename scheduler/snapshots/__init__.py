@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -30,13 +30,13 @@ from scheduler.selectors.policies import policy_get
 from scheduler.selectors.throughputs import throughput_table
 from scheduler.services.keys import FleetKeys
 from scheduler.snapshots.expected import expectations
-from scheduler.snapshots.jobs import job_spec, pending_jobs, running_jobs
+from scheduler.snapshots.jobs import classed, job_spec, pending_jobs, running_jobs
 from scheduler.snapshots.policies import policy_of
 from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Quota, Tenant
 
-__all__ = ["HALF_LIFE_S", "Frozen", "job_spec", "one_instant", "policy_of", "take"]
+__all__ = ["HALF_LIFE_S", "Frozen", "classed", "job_spec", "one_instant", "policy_of", "take"]
 
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
 MIX_COUNT = 4000  # so many of the last jobs say what is likely to come
@@ -116,16 +116,19 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
     fleet = _fleet(nodes, devices)
     node_index = {node.pk: i for i, node in enumerate(nodes)}
     device_index = {device.pk: i for i, device in enumerate(devices)}
+    throughputs = throughput_table()
+    running = running_jobs(cluster, node_index, device_index, now)
+    specs = classed((job.spec for job in running), throughputs)
     snapshot = Snapshot(
         cluster=cluster.slug,
         now_s=now.timestamp(),
         fleet=fleet,
-        pending=pending_jobs(cluster, now),
-        running=running_jobs(cluster, node_index, device_index, now),
+        pending=classed(pending_jobs(cluster, now), throughputs),
+        running=tuple(replace(job, spec=spec) for job, spec in zip(running, specs, strict=True)),
         tenants=_tenants(cluster),
         usage_decayed=_usage_decayed(cluster, fleet, now),
         runtime_ratios=_runtime_ratios(cluster),
-        throughputs=throughput_table(),
+        throughputs=throughputs,
         expectations=expectations(cluster, now),
         demand_mix=_demand_mix(cluster),
         pairs=pairing_table(),

@@ -1,7 +1,7 @@
 """Jobs that wait and jobs that run, as the engine sees them: in real seconds."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,9 +11,11 @@ from django.db.models import F, FilteredRelation, Q, QuerySet
 from scheduler.choices import JobState, Verb
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob
+from scheduler.core.throughputs import Throughputs
 from scheduler.core.topology import Level, TopologyWish
 from scheduler.decide.holdings import without
 from scheduler.models import HEAVY, DeviceHold, Job, Placement, ReplicaHold
+from scheduler.selectors.throughputs import own_class
 from scheduler.services.checkpoints import safe_until
 from telemetry.models import Cluster
 
@@ -53,6 +55,17 @@ def job_spec(job: Job, now: datetime) -> JobSpec:
         job_class=job.job_class,
         interference=job.interference or job.job_class,
     )
+
+
+def classed(jobs: Iterable[JobSpec], throughputs: Throughputs) -> tuple[JobSpec, ...]:
+    """Return jobs under their tenant's own class, where something was learnt of that."""
+    learnt = {job_class for job_class, _ in throughputs}
+
+    def named(job: JobSpec) -> JobSpec:
+        own = own_class(job.job_class, job.tenant)
+        return replace(job, job_class=own) if own in learnt else job
+
+    return tuple(named(job) for job in jobs)
 
 
 def _topology(job: Job) -> TopologyWish | None:

@@ -14,7 +14,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from knox.models import AuthToken
 
 from scheduler.core.resources import CPU_FLAVOR
-from scheduler.models import Pairing, Throughput
+from scheduler.models import LearntThroughput, Pairing, Throughput
 from tenants.models import Quota
 from tests import factories
 from tests.portal.world import World
@@ -54,6 +54,7 @@ SIGNED_IN = {
     "api:devices",
     "api:tenants",
     "api:quotas",
+    "api:learnt-throughputs",
     "api:pairings",
     "api:pairing",
     "api:throughputs",
@@ -136,6 +137,15 @@ def objects(world: World) -> dict[str, dict[str, Any]]:
     slug = {"slug": world.vision.slug}
     node = world.cluster.nodes.order_by("pk")[0]
     Throughput.objects.create(pk=node.pk, job_class="lm", flavor="a100", throughput=0.5)
+    LearntThroughput.objects.create(
+        tenant=world.vision,
+        job_class=SECRET,
+        flavor="a100",
+        throughput=1,
+        work_count=3,
+        run_count=3,
+        last_run_at=job.submitted_at,
+    )
     Pairing.objects.create(
         pk=node.pk, class_a="cv", class_b="lm", throughput_a=0.9, throughput_b=0.4
     )

@@ -1,12 +1,13 @@
 """Throughputs that an admin gives."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from auditlog.models import LogEntry
 from rest_framework.test import APIClient
 
-from scheduler.models import Throughput
+from scheduler.models import LearntThroughput, Throughput
 from tests.portal.world import A100, World
 
 PATH = "/api/v1/throughputs/"
@@ -60,6 +61,28 @@ def test_what_makes_no_sense_is_refused(root: APIClient, wrong: dict[str, Any]) 
     assert answer.status_code == 400
     assert set(answer.json()["fields"]) == set(wrong)
     assert not Throughput.objects.exists()
+
+
+def test_what_runs_have_shown_is_read_by_those_of_the_tenant(
+    world: World, ada: APIClient, eve: APIClient
+) -> None:
+    at = datetime(2026, 1, 5, tzinfo=UTC)
+    LearntThroughput.objects.create(
+        tenant=world.vision,
+        job_class="lm",
+        flavor=A100,
+        throughput=0.5,
+        work_count=2,
+        run_count=4,
+        last_run_at=at,
+    )
+    learnt = "/api/v1/learnt-throughputs/"
+    (row,) = ada.get(f"{learnt}?tenant=vision&job_class=lm").json()["results"]
+    assert (row["throughput"], row["work_count"], row["run_count"]) == (0.5, 2, 4)
+    assert row["overruled"] is False
+    assert ada.get(f"{learnt}?job_class=cv").json()["results"] == []
+    assert eve.get(learnt).json()["results"] == []
+    assert ada.post(learnt, {}, format="json").status_code == 405
 
 
 def test_there_may_not_be_too_many_but_one_that_is_there_may_change(

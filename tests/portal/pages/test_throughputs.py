@@ -1,9 +1,11 @@
 """Throughputs, said and removed from the page of the clusters."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.test import Client
 
-from scheduler.models import Throughput
+from scheduler.models import LearntThroughput, Throughput
 from tests.portal.pages.conftest import A100, World, text_of
 
 PAGE = "/admin/clusters/?cluster=demo"
@@ -21,6 +23,24 @@ def test_a_row_is_said_shown_and_removed(root: Client) -> None:
     assert root.post(f"/admin/throughputs/{row.pk}/remove/").status_code == 302
     assert root.post(f"/admin/throughputs/{row.pk}/remove/").status_code == 404
     assert "from a paper" not in text_of(root.get(PAGE))
+
+
+def test_what_runs_have_shown_stands_below_what_was_said(root: Client, world: World) -> None:
+    LearntThroughput.objects.create(
+        tenant=world.vision,
+        job_class="lm",
+        flavor=A100,
+        throughput=0.375,
+        work_count=2,
+        run_count=41,
+        last_run_at=datetime(2026, 1, 5, tzinfo=UTC),
+    )
+    page = text_of(root.get(PAGE))
+    assert "Learnt from runs" in page
+    assert "0.375" in page
+    assert "not used" not in page
+    root.post(SAVE, ROW)
+    assert "not used" in text_of(root.get(PAGE))
 
 
 @pytest.mark.parametrize(
