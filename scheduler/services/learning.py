@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Count, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Subquery
 from django.db.models.functions import MD5, Cast
 
 from scheduler.choices import JobKind, JobState
@@ -51,7 +51,7 @@ _Key = tuple[str, str, str]
 
 def throughputs_learn(*, now: datetime) -> int:
     """Replace what was learnt by what the runs of the last days show; return how many rows."""
-    rows = list(_ended(now))
+    rows = _ended(now)
     newest: dict[_Key, datetime] = {}
     for row in reversed(rows):  # the newest is the last that is noted
         newest[*_class_of(row), row["flavor"]] = row["finished_at"]
@@ -73,11 +73,11 @@ COLUMNS = ("tenant_id", "job_class", "flavor", "throughput")
 """What decisions look at."""
 
 
-def _ended(now: datetime) -> QuerySet[Job, dict[str, Any]]:
+def _ended(now: datetime) -> list[dict[str, Any]]:
     """Return the runs that can be compared, the newest first."""
     first = Placement.objects.filter(job=OuterRef("pk"), attempt=1)
     held = first.annotate(count=Count("replicas")).values("count")
-    return (
+    rows = (
         Job.objects.filter(
             state=JobState.SUCCEEDED,
             kind__in=COMPARED_KINDS,
@@ -100,8 +100,9 @@ def _ended(now: datetime) -> QuerySet[Job, dict[str, Any]]:
         .order_by("-finished_at", "pk")
         .values(
             "tenant_id", "job_class", "flavor", "started_at", "finished_at", "clock_scale", *SAME
-        )[:MOST_RUNS]
+        )
     )
+    return list(rows[:MOST_RUNS])
 
 
 def _class_of(row: dict[str, Any]) -> tuple[str, str]:
