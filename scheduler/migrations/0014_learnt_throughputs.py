@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scheduler", "0011_pairings"),
+        ("scheduler", "0013_expected_starts"),
         ("tenants", "0003_preemption_fence"),
     ]
 
