@@ -43,9 +43,9 @@ def test_the_number_of_queries_does_not_grow_with_fleet_and_queue(
         world.submit(f"waits{i}", devices=2, replicas=9)
     world.cycle()
     # nodes, devices, pending, device holds, replica holds, running, quotas, tenants, used,
-    # runtimes, throughputs, pairs, expectations, policy, and the savepoint of the test's
-    # transaction, made and released
-    with django_assert_num_queries(16):
+    # runtimes, throughputs given and learnt, pairs, expectations, policy, and the savepoint of the
+    # test's transaction, made and released
+    with django_assert_num_queries(17):
         snapshot = take(world).snapshot
     assert len(snapshot.running) > 5
     assert len(snapshot.running) + len(snapshot.pending) == 24
@@ -212,7 +212,7 @@ def test_what_arrived_lately_is_counted_where_the_placement_looks_at_it() -> Non
     SchedulingPolicy.objects.update_or_create(cluster=world.cluster, defaults={"placement": "fgd"})
     with CaptureQueriesContext(connection) as queries:
         found = take(world).snapshot.demand_mix
-    assert len(queries) == 17
+    assert len(queries) == 18
     shapes = (ReplicaShape(500, 1024, 0), ReplicaShape(500, 1024, 1))
     assert [(kind.shape, kind.flavors) for kind in found] == [(shape, ()) for shape in shapes]
     # the newest counts 1, the one before 0.5 ** 0.001, the oldest 0.5 ** 0.002
