@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("scheduler", "0013_expected_starts"),
+        ("scheduler", "0014_even_out_surplus"),
         ("tenants", "0003_preemption_fence"),
     ]
 
