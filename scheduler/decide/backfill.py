@@ -15,7 +15,7 @@ import numpy as np
 
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
-from scheduler.decide.feasibility import Free, Layout
+from scheduler.decide.feasibility import Free, Layout, Nodes
 from scheduler.decide.foes import ANYBODY, Foes
 from scheduler.decide.power import held_uw
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
@@ -178,12 +178,12 @@ class Profile:
         """Return the state in logical row k (a view)."""
         return Free(*(table[self.rows[k]] for table in self._tables))
 
-    def floor(self, first: int, last: int, nodes: IntArray | None = None) -> Free:
+    def floor(self, first: int, last: int, nodes: Nodes | None = None) -> Free:
         """Return what is free in all of the logical rows first..last-1, on all or some nodes."""
         rows = self.quota_rows(first, last)
         if nodes is None:
             return Free(*(_minimum(table, rows) for table in self._tables))
-        at = np.ix_(rows, nodes)
+        at = (rows, nodes) if isinstance(nodes, slice) else np.ix_(rows, nodes)
         return Free(*(table[at].min(axis=0) for table in self._tables))
 
     def block(self, first: int, last: int, nodes: IntArray) -> Free:

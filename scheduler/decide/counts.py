@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler.core.snapshot import IntArray
 from scheduler.decide.backfill import Profile
-from scheduler.decide.feasibility import Demand, Filter, Free
+from scheduler.decide.feasibility import Demand, Filter, Free, Nodes
 from scheduler.decide.placement import Site
 from scheduler.decide.scoring import FloatArray, Scorer
 
@@ -93,12 +93,12 @@ class Pool:
         """Return the most on one node."""
         return Amounts(*self._most.tolist())
 
-    def write(self, part: IntArray, nodes: IntArray, seen: int) -> None:
+    def write(self, part: IntArray, nodes: Nodes, seen: int) -> None:
         """Take over what was worked out anew for some nodes."""
-        before = self._table[:, nodes]
-        self._table[:, nodes] = part
+        before = self._table[:, nodes]  # a view, where the nodes are a range
         self._sums += (part - before).sum(axis=1)
         fallen = (before.max(axis=1, initial=0) == self._most).any()
+        self._table[:, nodes] = part
         if fallen:  # one of those with most may have less now
             self._most = self._table.max(axis=1, initial=0)
         else:
@@ -157,7 +157,7 @@ class Counts:
         elif found.seen < seen:
             nodes = self._touched_since(found.seen)
             counts = wanted.count(_part(self.free(rows), nodes), nodes)
-            found.total += int(counts.sum() - found.counts[nodes].sum())
+            found.total += int((counts - found.counts[nodes]).sum())
             found.counts[nodes] = counts
             found.seen = seen
         return found
@@ -172,7 +172,7 @@ class Counts:
             remember(self._scored, key, found)
         elif found.seen < seen:
             nodes = self._touched_since(found.seen)
-            found.scores[nodes] = scorer.nodes(wanted, _part(free, nodes), nodes)
+            found.scores[nodes] = scorer.nodes(wanted, _part(free, nodes), _indices(nodes))
             found.seen = seen
         counts = self.counted(demand, wanted, rows).counts
         return Site(layout, wanted, free, counts, found.scores, scorer)
@@ -186,15 +186,19 @@ class Counts:
         found, seen = self._pools.get(demand), len(self._profile.touched)
         free = self._profile.row(0)
         if found is None:
-            found = Pool(_pooled(wanted, free, np.arange(self._profile.layout.nodes)), seen)
+            found = Pool(_pooled(wanted, free, slice(None)), seen)
             remember(self._pools, demand, found)
         elif found.seen < seen:
             nodes = self._touched_since(found.seen)
             found.write(_pooled(wanted, _part(free, nodes), nodes), nodes, seen)
         return found
 
-    def _touched_since(self, seen: int) -> IntArray:
-        return np.array(sorted(set(self._profile.touched[seen:])), dtype=np.int64)
+    def _touched_since(self, seen: int) -> Nodes:
+        nodes = set(self._profile.touched[seen:])
+        if len(nodes) == 1:
+            node = nodes.pop()
+            return slice(node, node + 1)
+        return np.array(sorted(nodes), dtype=np.int64)
 
 
 def remember(cache: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int = MOST_KEPT) -> None:
@@ -204,23 +208,27 @@ def remember(cache: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int = MO
     cache[key] = value
 
 
-def _part(free: Free, nodes: IntArray) -> Free:
+def _part(free: Free, nodes: Nodes) -> Free:
     return Free(*(table[nodes] for table in free))
 
 
-def _pooled(wanted: Filter, free: Free, nodes: IntArray) -> IntArray:
+def _indices(nodes: Nodes) -> IntArray:
+    return np.arange(nodes.start, nodes.stop) if isinstance(nodes, slice) else nodes
+
+
+def _pooled(wanted: Filter, free: Free, nodes: Nodes) -> IntArray:
     """Return (7, nodes) `Amounts` of some nodes; `free` is the state of exactly those."""
     node_ok = wanted.node_ok[nodes]
-    usable = wanted.bearable(wanted.device_ok[nodes] & node_ok[:, None], free)
-    milli = np.where(usable, free.milli, 0)
-    memory = np.where(usable, free.device_memory.clip(0), 0)
+    usable = wanted.bearable(wanted.usable[nodes], free)
+    milli = free.milli * usable
+    memory = np.maximum(free.device_memory, 0) * usable
     rows = Amounts(
-        cpu=np.where(node_ok, free.cpu.clip(0), 0),
-        memory=np.where(node_ok, free.memory.clip(0), 0),
+        cpu=np.maximum(free.cpu, 0) * node_ok,
+        memory=np.maximum(free.memory, 0) * node_ok,
         milli=milli.sum(axis=-1),
         device_memory=memory.sum(axis=-1),
         share=milli.max(axis=-1, initial=0),
         share_memory=memory.max(axis=-1, initial=0),
         takes=wanted.takes(free, nodes).sum(axis=-1),
     )
-    return np.stack(rows)
+    return np.array(rows)

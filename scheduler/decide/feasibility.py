@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,15 @@ from scheduler.decide.foes import ANYBODY, NO_FOES, Foes
 MOST_MEMORY_MIB = 1 << 40
 """Stands for device memory where there is no device; far above any."""
 
+NEVER_MIB = np.iinfo(np.int64).max
+"""What a device would need free that may not be used: no device has so much."""
+
 ANY = -1
 """Flavor index of a shape without devices."""
+
+
+Nodes: TypeAlias = IntArray | slice
+"""Some nodes: their indices, or a range, which is read without a copy."""
 
 
 class Free(NamedTuple):
@@ -223,6 +230,7 @@ class Filter:
         flavor: index of its flavor, `ANY` for none.
         node_ok: (nodes,) nodes that may be used at all.
         device_ok: (nodes, width) devices that may be used at all.
+        usable: (nodes, width) those of them on nodes that may be used.
         memory_each: (nodes, width) device memory that a replica takes of each device, MiB.
         least_memory_mib: the least of that over the devices that may be used.
         islands: (nodes, width) of which all replicas on a node share one; None = any devices do.
@@ -244,10 +252,13 @@ class Filter:
         memory = layout.capacity.device_memory
         self.device_ok &= memory >= shape.gpu_memory_mib
         self.memory_each = _memory_each(shape, memory)
-        usable = self.device_ok & self.node_ok[:, None]
-        self.least_memory_mib = int(self.memory_each[usable].min(initial=MOST_MEMORY_MIB))
+        self.usable = self.device_ok & self.node_ok[:, None]
+        self.least_memory_mib = int(self.memory_each[self.usable].min(initial=MOST_MEMORY_MIB))
+        self._least_milli = shape.gpu_milli if shape.is_fraction else WHOLE_MILLI
+        self._needs_mib = np.where(self.usable, self.memory_each, NEVER_MIB)
+        self._any_for_nothing = bool((self.memory_each[self.usable] == 0).any())
 
-    def count(self, free: Free, nodes: IntArray | slice = slice(None)) -> IntArray:
+    def count(self, free: Free, nodes: Nodes = slice(None)) -> IntArray:
         """Return how many replicas each of the nodes can take.
 
         Args:
@@ -263,13 +274,12 @@ class Filter:
             fit = np.minimum(fit, self._by_devices(free, nodes))
         if self._one_per_node:
             fit = np.minimum(fit, 1)
-        return np.where(self.node_ok[nodes], np.maximum(fit, 0), 0)
+        return np.maximum(fit, 0) * self.node_ok[nodes]
 
-    def takes(self, free: Free, nodes: IntArray | slice = slice(None)) -> BoolArray:
+    def takes(self, free: Free, nodes: Nodes = slice(None)) -> BoolArray:
         """Return (nodes, width) which devices can take a part of a replica, CPU left aside."""
-        least = self.shape.gpu_milli if self.shape.is_fraction else WHOLE_MILLI
-        room = (free.milli >= least) & (free.device_memory >= self.memory_each[nodes])
-        takes: BoolArray = room & self.device_ok[nodes] & self.node_ok[nodes][:, None]
+        takes: BoolArray = free.milli >= self._least_milli
+        takes &= free.device_memory >= self._needs_mib[nodes]
         return self.bearable(takes, free)
 
     def bearable(self, devices: BoolArray, free: Free) -> BoolArray:
@@ -279,28 +289,34 @@ class Filter:
         bearable: BoolArray = devices & (free.foes[..., self._class] >= 0)
         return bearable
 
-    def _by_devices(self, free: Free, nodes: IntArray | slice) -> IntArray:
+    def _by_devices(self, free: Free, nodes: Nodes) -> IntArray:
         if self.islands is None:
             return self._replicas(self._shares(free, nodes))
         most: IntArray = self.count_islands(free, nodes).max(axis=-1, initial=0)
         return most
 
-    def _shares(self, free: Free, nodes: IntArray | slice) -> IntArray:
+    def _shares(self, free: Free, nodes: Nodes) -> IntArray:
         """Return (nodes, width) how many replicas' parts each device takes."""
         if not self.shape.is_fraction:
             return self.takes(free, nodes).astype(np.int64)
-        ok, each = self.bearable(self.device_ok[nodes], free), self.memory_each[nodes]
-        times = np.minimum(free.milli // self.shape.gpu_milli, _divide(free.device_memory, each))
+        ok = self.bearable(self.usable[nodes], free)
+        times = np.minimum(free.milli // self.shape.gpu_milli, self._by_memory(free, nodes))
         if self.against is not None and self.against[self._class]:
             times = np.minimum(times, 1)  # it can't bear its like
-        shares: IntArray = np.where(ok, np.maximum(times, 0), 0)
+        shares: IntArray = np.maximum(times, 0) * ok
         return shares
+
+    def _by_memory(self, free: Free, nodes: Nodes) -> IntArray:
+        """Return (nodes, width) parts by memory; as many as one likes where they take none."""
+        if self._any_for_nothing:
+            return _divide(free.device_memory, self.memory_each[nodes])
+        return free.device_memory // self._needs_mib[nodes]
 
     def _replicas(self, shares: IntArray) -> IntArray:
         counts: IntArray = shares.sum(axis=-1) // self.shape.devices
         return counts
 
-    def count_islands(self, free: Free, nodes: IntArray | slice = slice(None)) -> IntArray:
+    def count_islands(self, free: Free, nodes: Nodes = slice(None)) -> IntArray:
         """Return (nodes, islands) how many replicas the devices of each island take."""
         shares = self._shares(free, nodes)
         if self.islands is None:
