@@ -74,6 +74,9 @@ def _mistake(session: Session, job: JobSpec) -> str:
 
 def _never(session: Session, job: JobSpec) -> Refusal | None:
     """Return why time alone will not help: no flavor, no node large enough, no quota ever."""
+    like = (session.kind(job), job.tenant, job.preemptible)
+    if like in session.possible:
+        return None
     allowed = session.allowed(job)
     if not allowed:
         present = sorted(session.flavor_of)
@@ -89,6 +92,7 @@ def _never(session: Session, job: JobSpec) -> Refusal | None:
     owned = [flavor for flavor in large if most[flavor] >= job.replicas_min]
     if not any(session.power.ever(job, flavor) for flavor in owned):
         return Refusal(WaitReason.EXCEEDS_POWER_CAP, power_ever_evidence(session, job, owned))
+    session.possible.add(like)
     return None
 
 

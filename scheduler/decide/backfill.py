@@ -139,6 +139,8 @@ class Profile:
         self._power = np.zeros(HARD_ROWS, dtype=np.int64)
         if board is not None:
             self._power[: len(self.rows)] = held_uw(board, self._tables.milli[: len(self.rows)])
+        self._windows: dict[tuple[int, int], IntArray] = {}
+        self._left: dict[tuple[str, str, int, int], int] = {}
         self.touched: list[int] = []
         self.version = 0
         self.first_reserved_s = float("inf")
@@ -158,6 +160,7 @@ class Profile:
         self._power[target] = self._power[source]
         self.times.insert(at, time_s)
         self.rows.insert(at, target)
+        self._windows.clear()
 
     def _row_at(self, end_s: float) -> int:
         """Return the logical row in which something that ends at `end_s` is free again.
@@ -176,7 +179,8 @@ class Profile:
 
     def row(self, k: int) -> Free:
         """Return the state in logical row k (a view)."""
-        return Free(*(table[self.rows[k]] for table in self._tables))
+        row = self.rows[k]
+        return Free._make([table[row] for table in self._tables])
 
     def floor(self, first: int, last: int, nodes: Nodes | None = None) -> Free:
         """Return what is free in all of the logical rows first..last-1, on all or some nodes."""
@@ -184,7 +188,7 @@ class Profile:
         if nodes is None:
             return Free(*(_minimum(table, rows) for table in self._tables))
         at = (rows, nodes) if isinstance(nodes, slice) else np.ix_(rows, nodes)
-        return Free(*(table[at].min(axis=0) for table in self._tables))
+        return Free._make([table[at].min(axis=0) for table in self._tables])
 
     def block(self, first: int, last: int, nodes: IntArray) -> Free:
         """Return (rows, nodes, ...) copies of some nodes in the logical rows first..last-1."""
@@ -192,8 +196,21 @@ class Profile:
         return Free(*(table[at] for table in self._tables))
 
     def quota_rows(self, first: int, last: int) -> IntArray:
-        """Return the array rows of a window, for the ledger."""
-        return np.array(self.rows[first:last], dtype=np.int64)
+        """Return the array rows of a window, for the ledger; kept, so not to be written to."""
+        rows = self._windows.get((first, last))
+        if rows is None:
+            rows = self._windows[first, last] = np.array(self.rows[first:last], dtype=np.int64)
+            rows.setflags(write=False)
+        return rows
+
+    def quota_left(self, tenant: str, flavor: str, first: int, last: int) -> int:
+        """Return what a tenant's quota leaves in all of the logical rows first..last-1."""
+        key = (tenant, flavor, first, last)
+        left = self._left.get(key)
+        if left is None:
+            left = self.ledger.available(tenant, flavor, self.quota_rows(first, last))
+            self._left[key] = left
+        return left
 
     def power_uw(self, first: int, last: int) -> int:
         """Return the most microwatts that are held in one of the logical rows first..last-1."""
@@ -207,6 +224,7 @@ class Profile:
 
     def hold(self, hold: Hold, start_s: float, end_s: float) -> None:
         """Take a hold's capacity and quota from `start_s` (a row's time) until `end_s`."""
+        self._left.clear()
         last = self._row_at(end_s)
         first = bisect.bisect_left(self.times, start_s)
         rows = self.quota_rows(first, last)
@@ -220,6 +238,7 @@ class Profile:
 
     def release(self, hold: Hold, start_s: float, end_s: float) -> None:
         """Give back from `start_s` (a row's time) what a running job would hold until `end_s`."""
+        self._left.clear()
         first = bisect.bisect_left(self.times, start_s)
         rows = self.quota_rows(first, self.released_row(end_s))
         for flavor, amount in hold.charges:

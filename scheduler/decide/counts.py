@@ -12,7 +12,7 @@ import numpy as np
 
 from scheduler.core.snapshot import IntArray
 from scheduler.decide.backfill import Profile
-from scheduler.decide.feasibility import Demand, Filter, Free, Nodes
+from scheduler.decide.feasibility import Demand, Filter, Free, Nodes, sum_devices
 from scheduler.decide.placement import Site
 from scheduler.decide.scoring import FloatArray, Scorer
 
@@ -225,10 +225,10 @@ def _pooled(wanted: Filter, free: Free, nodes: Nodes) -> IntArray:
     rows = Amounts(
         cpu=np.maximum(free.cpu, 0) * node_ok,
         memory=np.maximum(free.memory, 0) * node_ok,
-        milli=milli.sum(axis=-1),
-        device_memory=memory.sum(axis=-1),
+        milli=sum_devices(milli),
+        device_memory=sum_devices(memory),
         share=milli.max(axis=-1, initial=0),
         share_memory=memory.max(axis=-1, initial=0),
-        takes=wanted.takes(free, nodes).sum(axis=-1),
+        takes=sum_devices(wanted.takes(free, nodes).astype(np.int64)),
     )
     return np.array(rows)

@@ -14,7 +14,7 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.foes import ANYBODY
 from scheduler.decide.power import MICRO
 from scheduler.decide.quota import Charge
-from scheduler.decide.session import Session
+from scheduler.decide.session import Session, Shortage
 from scheduler.decide.standing import above_quota
 from scheduler.decide.topology import reach
 
@@ -45,27 +45,29 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
     ]
     if not with_power:
         return Blocked(WaitReason.WAITING_FOR_POWER, power_evidence(session, job, with_quota))
-    capacity = _capacity(session, job, with_power)
-    if session.fit_now(job, with_power, rows=1, whatever_reserved=True):
-        return Blocked(WaitReason.RESERVED, capacity.evidence | reserved_evidence(session, job))
-    return capacity
+    short = _shortage(session, job, with_power)
+    if short.replicas >= job.replicas_min:
+        return Blocked(WaitReason.RESERVED, {**short.evidence, **reserved_evidence(session, job)})
+    return Blocked(short.code, dict(short.evidence))
 
 
-def _capacity(session: Session, job: JobSpec, flavors: list[int]) -> Blocked:
+def _shortage(session: Session, job: JobSpec, flavors: list[int]) -> Shortage:
     """Return what is wrong with the free capacity; kept until something is taken of it."""
     key = (session.kind(job), tuple(flavors))
     known = session.explained.get(key)
     if known and known[0] == session.profile.version:
-        return Blocked(known[1][0], dict(known[1][1]))
-    evidence = free_evidence(session, job, flavors)
+        return known[1]
+    replicas = max(session.room_now(job, flavor, 1) for flavor in flavors)
+    evidence = free_evidence(session, job, flavors, replicas)
     if _fits_on_unavailable(session, job, flavors):
-        found = Blocked(WaitReason.NODES_UNAVAILABLE, evidence | unavailable_evidence(session))
+        code, evidence = WaitReason.NODES_UNAVAILABLE, evidence | unavailable_evidence(session)
     elif "replicas_anywhere" in evidence or _enough_in_sum(session, job, flavors):
-        found = Blocked(WaitReason.FRAGMENTED, evidence)
+        code = WaitReason.FRAGMENTED
     else:
-        found = Blocked(WaitReason.WAITING_FOR_CAPACITY, evidence)
-    session.explained[key] = (session.profile.version, found)
-    return found
+        code = WaitReason.WAITING_FOR_CAPACITY
+    short = Shortage(code, evidence, replicas)
+    session.explained[key] = (session.profile.version, short)
+    return short
 
 
 def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
@@ -102,10 +104,18 @@ def power_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> di
     return {"asked": asked(job), "asked_w": asked_w, "held_w": held_w, "cap_w": cap_w}
 
 
-def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[str, object]:
+def free_evidence(
+    session: Session, job: JobSpec, flavors: list[int], replicas: int
+) -> dict[str, object]:
     """Return what is free now on nodes that the job may use: in sum, and the most on one node.
 
     The largest block of devices is looked for where CPU and memory are left for a replica, too.
+
+    Args:
+        session: the state at the job's turn.
+        job: the job.
+        flavors: that it may use.
+        replicas: how many of them fit now.
     """
     shape = job.shape
     pools = [session.pool(session.demand(job, flavor)) for flavor in flavors]
@@ -126,7 +136,6 @@ def free_evidence(session: Session, job: JobSpec, flavors: list[int]) -> dict[st
             "largest_share_milli": max(pool.most.share for pool in pools),
             "largest_gpu_memory_mib": max(pool.most.share_memory for pool in pools),
         }
-    replicas = max(session.room_now(job, flavor, 1) for flavor in flavors)
     evidence: dict[str, object] = {"asked": asked(job), "free": numbers}
     evidence["replicas_that_fit"] = replicas
     return evidence | _wish_evidence(session, job, flavors)

@@ -1,11 +1,11 @@
 """Where the replicas of one job go: nodes by score, devices by link group or tightness."""
 
 from collections.abc import Iterator
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
 
-from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
 from scheduler.decide.feasibility import Filter, Free, Layout
 from scheduler.decide.scoring import FloatArray, Scorer, choose_whole
@@ -84,15 +84,15 @@ def _best(scores: FloatArray, among: np.ndarray[tuple[int], np.dtype[np.bool_]])
 
 
 def _on_node(site: Site, node: int, count: int) -> Iterator[ReplicaPlacement]:
-    shape = site.wanted.shape
-    free = Free(*(table[[node]] for table in site.free))  # a copy
+    shape, here = site.wanted.shape, slice(node, node + 1)
+    if not shape.devices:
+        yield from repeat(ReplicaPlacement(node, (), 0, 0), count)
+        return
+    free = Free._make([table[here].copy() for table in site.free])
     if site.wanted.islands is not None:
         away = site.wanted.islands[node] != _island(site, node, count)
         free.milli[0, away] = 0
     for _ in range(count):
-        if not shape.devices:
-            yield ReplicaPlacement(node, (), 0, 0)
-            continue
         columns = _columns(site, node, free)
         held = int(site.wanted.memory_each[node, columns].min())
         free.cpu[0] -= shape.cpu_milli
@@ -100,7 +100,7 @@ def _on_node(site: Site, node: int, count: int) -> Iterator[ReplicaPlacement]:
         free.device_memory[0, columns] -= held
         if site.wanted.against is not None:
             free.foes[0, columns] -= site.wanted.against
-        devices = tuple(int(d) for d in sorted(site.layout.device_at[node, columns]))
+        devices = tuple(sorted(site.layout.device_at[node, columns].tolist()))
         yield ReplicaPlacement(node, devices, shape.gpu_milli, held)
 
 
@@ -113,12 +113,11 @@ def _island(site: Site, node: int, replicas: int) -> int:
 
 def _columns(site: Site, node: int, free: Free) -> list[int]:
     """Return the columns of the devices that the next replica takes on the node."""
-    shape, each = site.wanted.shape, site.wanted.memory_each[node]
-    least = shape.gpu_milli if shape.is_fraction else WHOLE_MILLI
-    room = (free.milli[0] >= least) & (free.device_memory[0] >= each)
-    usable = room & site.wanted.device_ok[node]
-    columns = np.flatnonzero(site.wanted.bearable(usable[None], free)[0])
+    shape = site.wanted.shape
+    columns = np.flatnonzero(site.wanted.takes(free, slice(node, node + 1)))
     if shape.is_fraction:
         return [site.scorer.device(site.wanted, node, free, columns)]
+    if len(columns) == shape.devices:
+        return columns.tolist()
     groups = [grid[node, columns] for grid in site.layout.nearness]
     return choose_whole(columns, groups, shape.devices)

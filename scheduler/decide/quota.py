@@ -68,13 +68,17 @@ class QuotaTree:
         names = sorted({flavor for tenant in tenants for flavor in tenant.quotas})
         self.flavors: Mapping[str, int] = {name: i for i, name in enumerate(names)}
         self.trees = tuple(self._compile(name, tenants) for name in names)
+        self._paths: dict[int, tuple[int, ...]] = {}
 
-    def path(self, n: int) -> list[int]:
+    def path(self, n: int) -> tuple[int, ...]:
         """Return the way down to a tenant, by index: its root, ..., its parent, itself."""
-        way = [n]
-        while (n := self.parent[n]) >= 0:
-            way.append(n)
-        return way[::-1]
+        known = self._paths.get(n)
+        if known is None:
+            way = [n]
+            while (at := self.parent[way[-1]]) >= 0:
+                way.append(at)
+            known = self._paths[n] = tuple(reversed(way))
+        return known
 
     def _compile(self, flavor: str, tenants: Sequence[TenantNode]) -> FlavorTree:
         lines = [tenant.quotas.get(flavor) for tenant in tenants]
@@ -168,12 +172,14 @@ class QuotaLedger:
             return
         delta: IntArray | int = charge.amount
         while n >= 0:
-            before = self.usage[rows, f, n].copy()  # a slice gives a view
-            after = before + delta
-            self.usage[rows, f, n] = after
             local = self.tree.trees[f].local[n]
-            if local:  # else the parent sees all of it
+            if local:
+                before = self.usage[rows, f, n].copy()  # a slice gives a view
+                after = before + delta
+                self.usage[rows, f, n] = after
                 delta = np.maximum(after - local, 0) - np.maximum(before - local, 0)
+            else:  # the parent sees all of it
+                self.usage[rows, f, n] += delta
             n = self.tree.parent[n]
 
     def available(self, tenant: str, flavor: str, rows: slice | IntArray = slice(None)) -> int:
@@ -197,7 +203,10 @@ class QuotaLedger:
         root, *below = self.tree.path(n)
         left: IntArray = tree.subtree[root] - usage[rows, root]
         for m in below:
-            used, local, limit = usage[rows, m], tree.local[m], tree.borrowing[m]
+            local, limit = tree.local[m], tree.borrowing[m]
+            if limit is None and not local:
+                continue  # it keeps nothing from its parent: 0 + parentAvailable
+            used = usage[rows, m]
             if limit is not None:
                 stored = tree.subtree[m] - local
                 left = np.minimum(left, stored - np.maximum(used - local, 0) + limit)

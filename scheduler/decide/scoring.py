@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import IntArray, ReplicaPlacement, Snapshot
-from scheduler.decide.feasibility import Filter, Free, Layout
+from scheduler.decide.feasibility import Filter, Free, Layout, sum_devices
 from scheduler.decide.scores.fit import fullness
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
@@ -48,7 +48,7 @@ class Pack:
         """Return how full each node is with the replica on it, in about 0..1."""
         del nodes
         cpu_left = (free.cpu - wanted.shape.cpu_milli).astype(np.float64)
-        gpu_left = (free.milli.sum(axis=-1) - wanted.shape.device_milli).astype(np.float64)
+        gpu_left = (sum_devices(free.milli) - wanted.shape.device_milli).astype(np.float64)
         return fullness(cpu_left, gpu_left, self._cpu, self._gpu)
 
     def device(self, wanted: Filter, node: int, free: Free, columns: IntArray) -> int:

@@ -52,6 +52,20 @@ class Fit(NamedTuple):
     site: Site
 
 
+class Shortage(NamedTuple):
+    """What is wrong with the free capacity for a kind of job.
+
+    Attributes:
+        code: the reason.
+        evidence: its numbers.
+        replicas: how many would fit now, whatever is reserved.
+    """
+
+    code: WaitReason
+    evidence: Mapping[str, object]
+    replicas: int
+
+
 class _Firm(NamedTuple):
     """An amount of a flavor that a job holds which may not be evicted."""
 
@@ -68,11 +82,12 @@ class Session:
         power: the cap on board power.
         counts: what was counted on it.
         tree: the compiled quota tree.
-        explained: kind and flavors -> version of the profile, and the reason found then.
+        explained: kind and flavors -> version of the profile, and what was found of it then.
         free_at_start: what was free before anything was decided.
         held: all that runs or was started in this cycle, and what it holds.
         calendar: reservations and maintenance.
         kinds: what jobs may use, for all of a kind at once.
+        possible: kind, tenant and whether preemptible of jobs that may run some day.
         notice_s: when a job is gone that is told to end now, epoch seconds after now.
     """
 
@@ -86,6 +101,7 @@ class Session:
         self._rooms: dict[tuple[Demand, TopologyWish | None], int] = {}
         self.calendar = Calendar(snapshot.reservations, snapshot.tenants, now_s=now_s)
         self.kinds = Kinds(snapshot.fleet, self.calendar, snapshot.throughputs, self.layout.foes)
+        self.possible: set[tuple[Kind, str, bool]] = set()
         self._scorers: dict[str, Scorer] = {}
         self.scorer("")
         self.held = Holdings(snapshot, self.layout, self.tree, now_s=now_s)
@@ -123,9 +139,7 @@ class Session:
         for one, end_s in zip(self.held.active, ends_s, strict=True):
             self._note_firm(one.job, one.hold, self.now_s, end_s)
         self._no_earlier: dict[Kind, float] = {}
-        self.explained: dict[
-            tuple[Kind, tuple[int, ...]], tuple[int, tuple[WaitReason, Mapping[str, object]]]
-        ] = {}
+        self.explained: dict[tuple[Kind, tuple[int, ...]], tuple[int, Shortage]] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
 
     def with_ends(self, ends: Ends) -> "Session":
@@ -204,8 +218,7 @@ class Session:
 
     def quota_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
         """Return what the tenant's quota leaves to such a job in all of rows first..last-1."""
-        rows = self.profile.quota_rows(first, last)
-        left = self.profile.ledger.available(job.tenant, flavor, rows)
+        left = self.profile.quota_left(job.tenant, flavor, first, last)
         return left if job.preemptible else min(left, self.firm_left(job, flavor, first, last))
 
     def firm_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:

@@ -100,6 +100,7 @@ class DominantShares:
         self._own: dict[tuple[int, int], int] = {}
         self._changes: dict[int, int] = {}  # branch below the root -> how often it got something
         self._paths: dict[tuple[str, tuple[str, ...]], tuple[int, Path]] = {}
+        self._owned = [[one.subtree[n] for one in tree.trees] for n in range(len(tenants))]
         self._ledger = QuotaLedger(tree)
         for (tenant, flavor), amount in sorted(allocated.items()):
             self.allocate(tenant, [Charge(flavor, amount)])
@@ -150,8 +151,7 @@ class DominantShares:
 
     def _level(self, n: int, wanted: Sequence[int], *, limited: bool) -> Level:
         """Return a tenant's level below its parent."""
-        quota = [tree.subtree[n] for tree in self._tree.trees]
-        used = [int(amount) for amount in self._ledger.usage[0, :, n]]
+        quota, used = self._owned[n], self._ledger.usage[0, :, n].tolist()
         full = self._is_full(used, quota, wanted, limited=limited)
         return self._at(n, self._tree.parent[n], used, quota, full=full)
 
@@ -182,8 +182,7 @@ class DominantShares:
         return Level(2, ratio) if weight == 0 else Level(1, ratio / weight)
 
     def _borrowed(self, n: int) -> dict[str, int]:
-        quota = [tree.subtree[n] for tree in self._tree.trees]
-        return self._above([int(amount) for amount in self._ledger.usage[0, :, n]], quota)
+        return self._above(self._ledger.usage[0, :, n].tolist(), self._owned[n])
 
     def _above(self, used: Sequence[int], quota: Sequence[int]) -> dict[str, int]:
         """Return resource -> what is held above quota, summed over its flavors."""
