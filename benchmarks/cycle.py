@@ -24,7 +24,7 @@ from benchmarks.first_fit import first_fit
 from benchmarks.fleets import after, world
 from benchmarks.joint import Joint
 from scheduler.core.plan import Plan, Start
-from scheduler.core.policy import Policy, PreemptionPolicy
+from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.cycle import decide
 from scheduler.decide.lasting import Decided, carried_over
@@ -106,17 +106,17 @@ def decisions(snapshot: Snapshot, policy: Policy) -> dict[str, float]:
 def idle(snapshot: Snapshot, policy: Policy) -> dict[str, float]:
     """Return how long a cycle takes in which nothing changed, on a snapshot read anew.
 
-    Beside it the same cycle decided anew, as it is when anything did change. Nobody is evicted
-    here: while evictions are under way a cluster is not at rest.
+    Beside it the same cycle decided anew, as it is when anything did change. All that runs has
+    just begun: while evictions are under way a cluster is not at rest, and by the policy nobody
+    is evicted in his first minutes.
     """
-    nobody = PreemptionPolicy(by_priority=False, by_reclaim=False, by_fair_share=False)
-    policy = replace(policy, preemption=nobody)
-    plan = _decided(snapshot, policy)
     for _ in range(MOST_CYCLES_TO_REST):
+        begun = tuple(replace(job, started_s=snapshot.now_s) for job in snapshot.running)
+        snapshot = replace(snapshot, running=begun)
+        plan = _decided(snapshot, policy)
         if not plan.starts:
             break
         snapshot = after(snapshot, plan)
-        plan = _decided(snapshot, policy)
     last = Decided(snapshot, policy, plan)
     later_s = min(LATER_S, max(0.0, plan.lasts_until_s - snapshot.now_s) / 2)
     again = replace(deepcopy(snapshot), now_s=snapshot.now_s + later_s)

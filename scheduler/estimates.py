@@ -54,7 +54,7 @@ def job_estimate(*, request: JobRequest, now: datetime) -> Estimate:
     frozen = snapshots.take(cluster=request.cluster, now=now)
     snapshot = frozen.snapshot
     (spec,) = snapshots.classed([_spec(request, now)], snapshot.throughputs)
-    answer = _answer(request, snapshot, spec)
+    answer = _answer(frozen, spec)
     start = answer if isinstance(answer, Start) else None
     pending = None if isinstance(answer, Start) else answer
     flavor = start.flavor if start else _likely_flavor(spec, snapshot.fleet, pending)
@@ -98,11 +98,11 @@ def _compute_units(spec: JobSpec, flavor: str, fleet: Fleet) -> float | None:
     return units.compute_units(tflops, spec.shape.device_milli * spec.replicas_max)
 
 
-def _answer(request: JobRequest, snapshot: Snapshot, spec: JobSpec) -> Start | Pending:
+def _answer(frozen: Frozen, spec: JobSpec) -> Start | Pending:
     """Ask the engine; where the state contradicts itself, nothing is known and nothing refused."""
-    policy = snapshots.policy_of(request.cluster)
+    snapshot = frozen.snapshot
     try:
-        return cycle.estimate(snapshot, policy, spec, now_s=snapshot.now_s)
+        return cycle.estimate(snapshot, frozen.policy, spec, now_s=snapshot.now_s)
     except InvalidSnapshotError:
         logger.exception("snapshot refused cluster=%s", snapshot.cluster)
         return Pending(spec.uid, WaitReason.PENDING_EVALUATION)

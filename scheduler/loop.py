@@ -10,9 +10,7 @@ from django.core.cache import cache
 
 from scheduler import events, snapshots
 from scheduler.core.plan import Plan, SolverReport
-from scheduler.core.policy import Policy
-from scheduler.core.snapshot import Snapshot
-from scheduler.decide import cycle
+from scheduler.decide import cycle, lasting
 from scheduler.decide.strategies.base import RULES
 from scheduler.execute.base import Executor
 from scheduler.feedback.dispatch import dispatch
@@ -30,6 +28,9 @@ logger = logging.getLogger(__name__)
 
 WAIT_FOR_LOCK_S = 8.0
 IDLE_RECORD_S = 60.0
+
+_last: dict[int, lasting.Decided] = {}
+"""Cluster -> what this process decided last on it; losing it costs time, nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,11 @@ def run_cycle(
         cache.delete(events.wake_key(cluster.slug))  # what changes from here on ...
         news.wakes.discard(cluster.slug)  # ... calls for the next cycle, the rest for this one
         frozen = _freeze(cluster, now)  # 2 freeze
-        policy = snapshots.policy_of(cluster)
         watch.lap("snapshot")
-        plan = _decide(frozen.snapshot, policy, now)  # 3 decide
+        plan = _decide(cluster, frozen, now)  # 3 decide
         watch.lap("decide")
         strategy_noted(cluster=cluster, solver=plan.solver, now=now)
-        done = _commit(cluster, plan, policy, frozen, now)  # 4 commit holds, states and intents
+        done = _commit(cluster, plan, frozen, now)  # 4 commit holds, states and intents
         watch.lap("commit")
         dispatch(cluster=cluster, executor=ports.executor, now=now)  # 5 tell the executor
         watch.lap("dispatch")
@@ -107,7 +107,7 @@ def run_cycle(
         cache.set(beat_key(cluster.slug), now.timestamp(), timeout=None)
         if done is None:
             return CycleReport(ran=True, reconciled=seen)
-        decided = Decided(done.cycle, frozen.snapshot, policy, plan)
+        decided = Decided(done.cycle, frozen.snapshot, frozen.policy, plan)
         return CycleReport(ran=True, reconciled=seen, started=done.started, decided=decided)
 
 
@@ -136,26 +136,28 @@ def _freeze(cluster: Cluster, now: datetime) -> Frozen:
     return frozen
 
 
-def _decide(snapshot: Snapshot, policy: Policy, now: datetime) -> Plan:
+def _decide(cluster: Cluster, frozen: Frozen, now: datetime) -> Plan:
     """Return the plan; where the engine fails, one that leaves everything as it is and says so."""
+    snapshot, policy, last = frozen.snapshot, frozen.policy, _last.get(cluster.pk)
     try:
-        return cycle.decide(
+        plan = cycle.decide(
             snapshot,
             policy,
             now_s=now.timestamp(),
             budget_s=policy.budget_s,
             clock=perf_counter,
+            last=last,
         )
     except Exception as failure:  # a fault must be seen, and not stop what else a cycle does
         logger.exception("no decision cluster=%s", snapshot.cluster)
         note = f"{type(failure).__name__}: {failure}"
         report = SolverReport(RULES, RULES, "error", note=note)
         return cycle.undecided(snapshot, report, now_s=now.timestamp())
+    _last[cluster.pk] = lasting.remembered(last, snapshot, policy, plan)
+    return plan
 
 
-def _commit(
-    cluster: Cluster, plan: Plan, policy: Policy, frozen: Frozen, now: datetime
-) -> Committed | None:
+def _commit(cluster: Cluster, plan: Plan, frozen: Frozen, now: datetime) -> Committed | None:
     """Write what the plan says, where it says anything or nothing was said for a while."""
     says = plan.starts or plan.pending or plan.preempts or plan.resizes
     if not (says or _record_is_due(cluster, now)):
@@ -165,7 +167,7 @@ def _commit(
         plan=plan,
         fleet=frozen.snapshot.fleet,
         keys=frozen.keys,
-        preemption=policy.preemption,
+        preemption=frozen.policy.preemption,
         now=now,
     )
     for uid, why in done.lost.items():

@@ -153,6 +153,8 @@ class Plan:
         lasts_until_s: it stays true until then if nothing but time moves, epoch seconds; 0 = decide
             again at once.
         clashes: constraints that nothing can meet together, in what runs and what is asked for.
+        carried_from_s: when it was decided where it is carried over from then, epoch seconds; 0 =
+            decided now.
     """
 
     cluster: str
@@ -165,3 +167,4 @@ class Plan:
     resizes: tuple[Resize, ...] = ()
     lasts_until_s: float = 0.0
     clashes: tuple[Clash, ...] = ()
+    carried_from_s: float = 0.0

@@ -29,7 +29,7 @@ DECAY_TOLERANCE = 1e-3
 """Decayed usage may move by this part of itself: 60 s of a half-life of a day are less."""
 
 MOVING = frozenset({"now_s", "usage_decayed", "expectations"})
-"""Parts of a snapshot that move all the time."""
+"""Parts of a snapshot that move all the time; expectations change expected starts only."""
 
 
 class Decided(NamedTuple):
@@ -53,7 +53,24 @@ def carried_over(last: Decided, snapshot: Snapshot, policy: Policy, *, now_s: fl
         return None
     if policy != last.policy or not same_world(last.snapshot, snapshot):
         return None
-    return replace(plan, now_s=now_s)
+    pending = tuple(_not_before(now_s, one) for one in plan.pending)
+    return replace(plan, now_s=now_s, pending=pending, carried_from_s=plan.now_s)
+
+
+def _not_before(now_s: float, pending: Pending) -> Pending:
+    """Return an answer that expects no start in the past."""
+    p50_s, p90_s = pending.expected_start_p50_s, pending.expected_start_p90_s
+    if p50_s is None or p90_s is None or p50_s >= now_s:
+        return pending
+    return replace(pending, expected_start_p50_s=now_s, expected_start_p90_s=max(p90_s, now_s))
+
+
+def remembered(last: Decided | None, snapshot: Snapshot, policy: Policy, plan: Plan) -> Decided:
+    """Return what to keep of a decision for the next one: of a plan carried over, its origin.
+
+    So whatever moves little by little is measured from there.
+    """
+    return last if last and plan.carried_from_s else Decided(snapshot, policy, plan)
 
 
 def same_world(a: Snapshot, b: Snapshot) -> bool:
@@ -95,7 +112,6 @@ def lasts_until_s(session: Session, pending: Sequence[Pending]) -> float:
     moments += session.calendar.times_s
     moments += _of_jobs(session)
     moments += _of_order(session.policy.order, jobs, pending, now_s)
-    moments += [p.expected_start_p50_s for p in pending if p.expected_start_p50_s is not None]
     return min(moment for moment in moments if moment >= now_s)
 
 

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.db.models import F
 
 from scheduler.choices import FINAL_STATES
+from scheduler.core.policy import Policy
 from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
 from scheduler.core.snapshot import (
     BoolArray,
@@ -26,7 +27,6 @@ from scheduler.core.snapshot import (
 from scheduler.decide.scoring import LEARNING
 from scheduler.models import Job
 from scheduler.selectors.pairings import pairing_table
-from scheduler.selectors.policies import policy_get
 from scheduler.selectors.throughputs import throughput_table
 from scheduler.services.keys import FleetKeys
 from scheduler.snapshots.expected import expectations
@@ -86,10 +86,11 @@ MIX_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A snapshot and the database keys in the order of its arrays."""
+    """A snapshot, the database keys in the order of its arrays, and the policy of that instant."""
 
     snapshot: Snapshot
     keys: FleetKeys
+    policy: Policy
 
 
 def take(*, cluster: Cluster, now: datetime) -> Frozen:
@@ -119,6 +120,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
     throughputs = throughput_table()
     running = running_jobs(cluster, node_index, device_index, now)
     specs = classed((job.spec for job in running), throughputs)
+    policy = policy_of(cluster)
     snapshot = Snapshot(
         cluster=cluster.slug,
         now_s=now.timestamp(),
@@ -130,11 +132,11 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         runtime_ratios=_runtime_ratios(cluster),
         throughputs=throughputs,
         expectations=expectations(cluster, now),
-        demand_mix=_demand_mix(cluster),
+        demand_mix=_demand_mix(cluster, policy.placement),
         pairs=pairing_table(),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
-    return Frozen(snapshot, keys)
+    return Frozen(snapshot, keys, policy)
 
 
 def _devices(cluster: Cluster, nodes: Sequence[Node]) -> list[Device]:
@@ -321,9 +323,9 @@ def _runtime_ratios(cluster: Cluster) -> tuple[float, ...]:
     return tuple(sorted(min(1.0, ratio) for ratio in ratios))  # more is the grace of a stop
 
 
-def _demand_mix(cluster: Cluster) -> tuple[DemandKind, ...]:
+def _demand_mix(cluster: Cluster, placement: str) -> tuple[DemandKind, ...]:
     """Return what the last jobs asked for, where the placement looks at it; the newest most."""
-    if policy_get(cluster=cluster).placement not in LEARNING:
+    if placement not in LEARNING:
         return ()
     rows = (
         Job.objects.filter(cluster=cluster)

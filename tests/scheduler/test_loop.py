@@ -2,9 +2,16 @@
 
 from datetime import timedelta
 from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from scheduler import loop
+from scheduler.core.plan import Plan
+from scheduler.decide import cycle
 from scheduler.execute.base import (
     ExecutorRejectedError,
     ExecutorUnavailableError,
@@ -64,6 +71,38 @@ def test_a_second_job_waits_with_a_reason_and_starts_when_the_first_ends(world: 
     world.says(first, Phase.SUCCEEDED, exit_code=0)
     world.cycle()
     assert world.state(second) == "starting"
+
+
+def test_a_cycle_in_which_nothing_changed_decides_nothing_anew(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One job runs on both devices, the other waits; then it is cancelled."""
+    plans = list[Plan]()
+
+    def decide(*args: Any, **known: Any) -> Plan:
+        plans.append(cycle.decide(*args, **known))
+        return plans[-1]
+
+    monkeypatch.setattr(loop, "cycle", SimpleNamespace(decide=decide))
+    running = world.submit(devices=2)
+    world.cycle()
+    waiting = world.submit(devices=1)
+    world.says(running, Phase.RUNNING)
+    for _ in range(3):
+        world.cycle()
+    assert [plan.carried_from_s > 0 for plan in plans] == [False, False, True, True]
+    assert plans[3].now_s == plans[1].now_s + 2
+    assert plans[3].carried_from_s == plans[1].now_s
+    job_cancel(actor=world.user, job=waiting, now=world.now)
+    world.cycle()
+    assert plans[4].carried_from_s == 0
+    assert plans[4].pending == ()
+
+
+def test_the_policy_is_read_once_a_cycle(world: World) -> None:
+    with CaptureQueriesContext(connection) as queries:
+        world.cycle()
+    assert sum("scheduler_schedulingpolicy" in query["sql"] for query in queries) == 1
 
 
 def test_cancelling_a_waiting_job_is_immediate_and_a_running_one_is_asked_to_stop(

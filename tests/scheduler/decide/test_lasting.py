@@ -8,9 +8,9 @@ import pytest
 
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy, PreemptionPolicy, PriorityWeights
-from scheduler.core.snapshot import Snapshot
+from scheduler.core.snapshot import Expectation, Reservation, Snapshot
 from scheduler.decide.cycle import decide
-from scheduler.decide.lasting import Decided, carried_over
+from scheduler.decide.lasting import Decided, carried_over, remembered
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 NOBODY_EVICTED = PreemptionPolicy(by_reclaim=False, by_fair_share=False)
@@ -41,7 +41,7 @@ def later(last: Decided, passed_s: float) -> Plan | None:
 def test_a_plan_lasts_a_minute_where_nothing_ends_before() -> None:
     last = decided(full())
     kept = later(last, 59.0)
-    assert kept == replace(last.plan, now_s=NOW_S + 59.0)
+    assert kept == replace(last.plan, now_s=NOW_S + 59.0, carried_from_s=NOW_S)
     assert later(last, 60.0) is None
 
 
@@ -107,6 +107,30 @@ def test_a_plan_that_starts_somebody_or_waits_for_one_that_overruns_does_not_las
     assert later(decided(overrun), 0.0) is None
 
 
+def test_expected_starts_of_a_plan_carried_over_are_never_in_the_past() -> None:
+    """Who holds the device has used half its hour, and all of the past ended just after that."""
+    held = [running(job("old", devices=1), 0, (0,), started_s=NOW_S - 1800)]
+    snapshot = world(FleetBuilder().node("n1", devices=1), [job("a", devices=1)], running=held)
+    snapshot = replace(snapshot, runtime_ratios=(0.5025,) * 20)
+    last = decided(snapshot)
+    (waits,) = last.plan.pending
+    assert waits.expected_start_p50_s == pytest.approx(NOW_S + 9)
+    kept = later(last, 20.0)
+    assert kept
+    (said,) = kept.pending
+    assert said == replace(waits, expected_start_p50_s=NOW_S + 20, expected_start_p90_s=NOW_S + 20)
+
+
+def test_a_plan_that_is_carried_over_again_is_measured_from_where_it_was_made() -> None:
+    last = decided(full())
+    moved = replace(last.snapshot, now_s=NOW_S + 1, usage_decayed={"t": 0.4996})
+    kept = carried_over(last, moved, POLICY, now_s=NOW_S + 1)
+    assert kept
+    assert remembered(last, moved, POLICY, kept) is last
+    anew = replace(kept, carried_from_s=0.0)
+    assert remembered(last, moved, POLICY, anew) == Decided(moved, POLICY, anew)
+
+
 CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "a job came": lambda s: replace(s, pending=(*s.pending, job("b", devices=1))),
     "a job went": lambda s: replace(s, pending=()),
@@ -116,6 +140,28 @@ CHANGES: dict[str, Callable[[Snapshot], Snapshot]] = {
     "a device fell ill": lambda s: replace(
         s, fleet=replace(s.fleet, device_healthy=np.array([False]))
     ),
+    "a device got hot": lambda s: replace(
+        s, fleet=replace(s.fleet, device_throttled=np.array([True]))
+    ),
+    "a node was cordoned": lambda s: replace(
+        s, fleet=replace(s.fleet, node_ready=np.array([False]))
+    ),
+    "a job may run shorter": lambda s: replace(
+        s, pending=(replace(s.pending[0], time_limit_s=60.0),)
+    ),
+    "room is being made for a job": lambda s: replace(
+        s, pending=(replace(s.pending[0], promised_s=NOW_S),)
+    ),
+    "a job was told to end": lambda s: replace(
+        s, running=(replace(s.running[0], ending_s=NOW_S + 30),)
+    ),
+    "a job saved its work": lambda s: replace(
+        s, running=(replace(s.running[0], checkpointed_s=NOW_S),)
+    ),
+    "nodes are set aside": lambda s: replace(
+        s, reservations=(Reservation("m", NOW_S, NOW_S + 9, (0,)),)
+    ),
+    "a speed was measured": lambda s: replace(s, throughputs={("batch", "a100"): 1.0}),
     "a runtime was observed": lambda s: replace(s, runtime_ratios=(0.5,)),
 }
 
@@ -132,3 +178,9 @@ def test_equal_worlds_are_known_though_every_part_was_read_anew() -> None:
     again = replace(full(), now_s=NOW_S + 1, usage_decayed={"t": 0.4999})
     assert carried_over(last, again, POLICY, now_s=NOW_S + 1)
     assert carried_over(last, again, Policy(strategy="rules", seed=1), now_s=NOW_S + 1) is None
+
+
+def test_what_only_expected_starts_depend_on_moves_on() -> None:
+    last = decided(full())
+    again = replace(full(), now_s=NOW_S + 1, expectations=(Expectation(9, 9, 9, True, False),))
+    assert carried_over(last, again, POLICY, now_s=NOW_S + 1)
