@@ -17,7 +17,7 @@ from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
-from scheduler.decide.preemption import Outlook, Preemption, asks_from_s
+from scheduler.decide.preemption import Outlook, Preemption, overdue_from_s
 from scheduler.decide.preemption.growth import grow
 from scheduler.decide.session import Fit, Session
 
@@ -86,7 +86,7 @@ class Turns:
     def _is_overdue(self, job: JobSpec) -> bool:
         """Return whether a job has waited too long for what its tenant owns and may claim back."""
         limits = self.policy.preemption
-        due_s = asks_from_s(job, limits) + limits.min_runtime_s
+        due_s = overdue_from_s(job, limits)
         return limits.by_reclaim and due_s <= self.now_s and self.session.owns(job)
 
     def _usable(self, job: JobSpec) -> tuple[str, ...]:
