@@ -211,7 +211,10 @@ REST_FRAMEWORK = {
 REST_KNOX = {"AUTH_HEADER_PREFIX": "Token", "TOKEN_LIMIT_PER_USER": None}
 TOKEN_DAYS = env.whole("KILTER_TOKEN_DAYS", 90, low=1, high=3650)
 SPECTACULAR_SETTINGS = {
-    "ENUM_NAME_OVERRIDES": {"TopologyLevelEnum": "scheduler.choices.TopologyLevel"},
+    "ENUM_NAME_OVERRIDES": {
+        "StrategyEnum": "scheduler.choices.STRATEGY_NAMES",
+        "TopologyLevelEnum": "scheduler.choices.TopologyLevel",
+    },
     "TITLE": "Kilter",
     "DESCRIPTION": "Ask for compute, see why it waits, watch it run.",
     "VERSION": "1",

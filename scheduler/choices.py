@@ -5,6 +5,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.topology import Level
+from scheduler.decide.strategies.base import STRATEGIES
 
 
 class JobKind(TextChoices):
@@ -44,6 +45,17 @@ class PlacementScore(TextChoices):
     GPUCLUSTERING = "gpuclustering", _("device clustering")
     FGD = "fgd", _("least fragmentation (FGD)")
     PRICES = "prices", _("learnt prices")
+
+
+class Solver(TextChoices):
+    """What solves the model of the optimising strategy; the keys of `core.policy.SOLVERS`."""
+
+    HIGHS = "highs", "HiGHS"
+    CBC = "cbc", "CBC"
+
+
+STRATEGY_NAMES = tuple(sorted(STRATEGIES))
+"""All that a cluster may choose for the cycle, for a kind of job and for the shadow."""
 
 
 class JobState(TextChoices):

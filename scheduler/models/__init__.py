@@ -17,6 +17,7 @@ from scheduler.choices import (
     JobState,
     PlacementScore,
     PlacementWish,
+    Solver,
     TopologyLevel,
     Verb,
 )
@@ -113,9 +114,7 @@ class SchedulingPolicy(models.Model):
         default="",
         help_text=_("Strategy that decides beside, for comparison only."),
     )
-    solver = models.CharField(
-        max_length=20, default="highs", choices=[("highs", "HiGHS"), ("cbc", "CBC")]
-    )
+    solver = models.CharField(max_length=20, default=Solver.HIGHS, choices=Solver)
     power_cap_w = models.FloatField(
         null=True,
         blank=True,

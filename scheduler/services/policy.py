@@ -9,8 +9,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from scheduler import events
-from scheduler.choices import PlacementScore
-from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.choices import STRATEGY_NAMES, PlacementScore
 from scheduler.decide.validate import MOST_POWER_W
 from scheduler.models import SchedulingPolicy
 from scheduler.services.setup import policy_ensure
@@ -87,7 +86,7 @@ def _checked(
     wrong: dict[str, list[str]] = {}
     wanted: dict[str, Any] = {}
     for name, value, choices in (
-        ("strategy", strategy, tuple(sorted(STRATEGIES))),
+        ("strategy", strategy, STRATEGY_NAMES),
         ("placement", placement, tuple(PlacementScore.values)),
     ):
         if value is not None and value not in choices:

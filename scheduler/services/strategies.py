@@ -5,9 +5,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from scheduler.choices import JobKind
-from scheduler.core.policy import SOLVERS
-from scheduler.decide.strategies.base import RULES, STRATEGIES
+from scheduler.choices import STRATEGY_NAMES, JobKind, Solver
+from scheduler.decide.strategies.base import RULES
 from tenants.errors import InvalidValueError
 
 
@@ -20,8 +19,8 @@ def checked_strategies(kinds: object, shadow: object, solver: object) -> dict[st
     wrong: dict[str, list[str]] = {}
     wanted: dict[str, Any] = {}
     for name, value, choices in (
-        ("shadow", shadow, ("", *sorted(STRATEGIES))),
-        ("solver", solver, SOLVERS),
+        ("shadow", shadow, ("", *STRATEGY_NAMES)),
+        ("solver", solver, tuple(Solver.values)),
     ):
         if value is not None and value not in choices:
             wrong[name] = [_one_of(choices)]
@@ -44,10 +43,8 @@ def _mistake(kinds: object) -> str:
         return _("Give an object of kinds of jobs and their strategies.")
     if any(kind not in JobKind.values for kind in kinds):
         return _("The kinds of jobs are %(kinds)s.") % {"kinds": ", ".join(JobKind.values)}
-    if any(
-        not isinstance(strategy, str) or strategy not in STRATEGIES for strategy in kinds.values()
-    ):
-        return _one_of(tuple(sorted(STRATEGIES)))
+    if any(strategy not in STRATEGY_NAMES for strategy in kinds.values()):
+        return _one_of(STRATEGY_NAMES)
     return ""
 
 

@@ -9,8 +9,7 @@ from rest_framework.views import APIView
 
 from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
 from portal.api.v1.schema import refusals
-from scheduler.choices import PlacementScore
-from scheduler.core.policy import SOLVERS
+from scheduler.choices import STRATEGY_NAMES, PlacementScore, Solver
 from scheduler.models import SchedulingPolicy
 from scheduler.selectors.policies import policy_get
 from scheduler.services.policy import PREEMPTION_FLAGS, PREEMPTION_MOST, policy_update
@@ -39,22 +38,23 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
 class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
     """How decisions are made on a cluster."""
 
-    strategy = serializers.ChoiceField(choices=["rules", "optimising"], required=False)
+    strategy = serializers.ChoiceField(choices=STRATEGY_NAMES, required=False)
     budget_s = serializers.FloatField(
         required=False, help_text="Seconds that a decision may take, up to 60."
     )
     placement = serializers.ChoiceField(choices=PlacementScore.values, required=False)
     kinds = serializers.DictField(
-        child=serializers.CharField(),
+        child=serializers.ChoiceField(choices=STRATEGY_NAMES),
         required=False,
         help_text="Job kind -> strategy, of the kinds that another strategy decides.",
     )
-    shadow = serializers.CharField(
+    shadow = serializers.ChoiceField(
+        choices=STRATEGY_NAMES,
         required=False,
         allow_blank=True,
         help_text="Strategy that decides beside, for comparison only; empty: none.",
     )
-    solver = serializers.ChoiceField(choices=SOLVERS, required=False)
+    solver = serializers.ChoiceField(choices=Solver.values, required=False)
     power_cap_w = serializers.FloatField(
         required=False,
         allow_null=True,

@@ -7,13 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.pages.cycle_words import CYCLE_WORDS
 from portal.pages.forms.tenants import ServiceForm
-from scheduler.choices import JobKind, PlacementScore
-from scheduler.core.policy import SOLVERS
-from scheduler.decide.strategies.base import STRATEGIES
+from scheduler.choices import STRATEGY_NAMES, JobKind, PlacementScore, Solver
 from scheduler.services.policy import BUDGET_MOST_S, PREEMPTION_MOST
 
-SOLVER_NAMES = {"highs": "HiGHS", "cbc": "CBC"}
-STRATEGY_CHOICES = [(name, CYCLE_WORDS.get(name, name)) for name in sorted(STRATEGIES)]
+STRATEGY_CHOICES = [(name, CYCLE_WORDS.get(name, name)) for name in STRATEGY_NAMES]
 
 
 def _seconds(name: str, label: Any, help_text: Any) -> forms.FloatField:
@@ -48,7 +45,7 @@ class PolicyForm(ServiceForm):
     )
     solver = forms.ChoiceField(
         label=_("Solver"),
-        choices=[(name, SOLVER_NAMES[name]) for name in SOLVERS],
+        choices=Solver.choices,
         help_text=_("Of the optimising strategy; HiGHS solves where CBC is not installed."),
     )
     preempt_by_reclaim = forms.BooleanField(

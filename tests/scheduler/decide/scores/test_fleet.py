@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduler.choices import PlacementScore
-from scheduler.core.policy import Policy
+from scheduler.choices import STRATEGY_NAMES, PlacementScore, Solver
+from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.snapshot import DemandKind
 from scheduler.decide.scores.choice import SCORES as COMPILED
 from scheduler.decide.scores.choice import Scoring
@@ -15,6 +15,7 @@ from scheduler.decide.scores.placer import nothing_kept, place_all, value_all
 from scheduler.decide.scores.state import Nodes, Shapes, kind_of, mix_of, scale_of
 from scheduler.decide.scoring import LEARNING, SCORES
 from scheduler.decide.session import Session
+from scheduler.decide.strategies.base import STRATEGIES
 from tests.builders import NOW_S, FleetBuilder, job, running, world
 
 KINDS = {  # (cores, devices, milli): how often it is asked for
@@ -132,6 +133,8 @@ def test_a_flavor_that_no_node_has_is_no_reason_to_keep_room():
 
 def test_the_names_that_an_admin_may_choose_are_those_of_the_engine():
     assert list(PlacementScore.values) == list(SCORES)
+    assert tuple(Solver.values) == SOLVERS
+    assert set(STRATEGY_NAMES) == set(STRATEGIES)
 
 
 def test_nobody_loads_numba_who_does_not_choose_a_compiled_score():
