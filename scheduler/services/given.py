@@ -4,7 +4,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 
 from scheduler import events
-from scheduler.services.validation import checked_job_class
+from scheduler.services.texts import checked_job_class
 from telemetry.models import Cluster
 from tenants import policies
 from tenants.errors import InvalidValueError, NotAllowedError

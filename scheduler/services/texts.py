@@ -1,4 +1,7 @@
-"""Checks the texts of a job: name, command, image, environment; and shows strange ones safely."""
+"""Checks the texts of a job: name, command, image, environment, class.
+
+Strange ones are shown safely.
+"""
 
 import re
 import unicodedata
@@ -17,6 +20,7 @@ ENV_LIMIT_BYTES = 64 * 1024
 SHOWN_LIMIT = 60
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_CLASS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,78}[A-Za-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 _RESERVED_ENV = re.compile(r"KILTER_.*|.*_VISIBLE_DEVICES")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -148,3 +152,14 @@ def shown(value: object) -> str:
     printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
     cut = len(printable) > SHOWN_LIMIT
     return f"“{printable[:SHOWN_LIMIT]}…”" if cut else f"“{printable}”"
+
+
+def checked_job_class(value: object) -> str:
+    """Return a class of jobs, "" where none is named; a refusal is of field ""."""
+    if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
+        return str(value)
+    raise InvalidValueError.of(
+        "",
+        _("%(value)s is not a class: letters, digits, dots and hyphens, 80 at most.")
+        % {"value": shown(value)},
+    )

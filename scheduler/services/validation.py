@@ -13,32 +13,36 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduler.choices import JobKind, PlacementWish, TopologyLevel
-from scheduler.core.resources import is_flavor
 from scheduler.core.topology import WITHIN_NODE
 from scheduler.models import PriorityClass
 from scheduler.services.amounts import amount_refusal
+from scheduler.services.references import (
+    LIST_LIMIT,
+    checked_cluster,
+    checked_flavors,
+    checked_kind,
+    checked_priority_class,
+    checked_tenant,
+    checked_tolerations,
+)
 from scheduler.services.texts import (
     checked_command,
     checked_env,
     checked_image,
+    checked_job_class,
     checked_name,
     shown,
 )
 from telemetry import units
 from telemetry.choices import ClusterKind
-from telemetry.flavors import BY_SLUG
-from telemetry.models import Cluster, Device
-from tenants import policies
+from telemetry.models import Cluster
 from tenants.errors import InvalidValueError
 from tenants.models import Tenant, Viewer
 
 DEFAULT_CLUSTER = "this-machine"
-LIST_LIMIT = 32
 LATENCY_LIMIT_MS = 3_600_000
 
 _PLAIN_NUMBER = re.compile(r"[0-9]{1,3}(\.[0-9]{1,9})?")
-_CLASS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,78}[A-Za-z0-9])?")
-_LABEL_KEY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +237,9 @@ def _texts(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
 
 def _lists(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
     return {
-        "flavors": problems.check("flavors", lambda: _flavors(given.get("flavors", ())), ()),
+        "flavors": problems.check("flavors", lambda: checked_flavors(given.get("flavors", ())), ()),
         "tolerations": problems.check(
-            "tolerations", lambda: _tolerations(given.get("tolerations", ())), ()
+            "tolerations", lambda: checked_tolerations(given.get("tolerations", ())), ()
         ),
     }
 
@@ -265,118 +269,17 @@ def _choice(value: Any, choices: Sequence[str]) -> str:
     )
 
 
-def checked_job_class(value: object) -> str:
-    """Return a class of jobs, "" where none is named; a refusal is of field ""."""
-    if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
-        return str(value)
-    raise InvalidValueError.of(
-        "",
-        _("%(value)s is not a class: letters, digits, dots and hyphens, 80 at most.")
-        % {"value": shown(value)},
-    )
-
-
-def _words(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
-        raise InvalidValueError.of("", _("Expected a list of names."))
-    if len(value) > LIST_LIMIT:
-        raise InvalidValueError.of(
-            "", _("The list has more than %(most)s names.") % {"most": LIST_LIMIT}
-        )
-    return tuple(dict.fromkeys(value))
-
-
-def _flavors(value: Any) -> tuple[str, ...]:
-    names = _words(value)
-    known = set(BY_SLUG)
-    strange = [name for name in names if name not in known]
-    if strange:
-        known |= set(Device.objects.values_list("flavor", flat=True).distinct())
-    for name in strange:
-        if not any(is_flavor(flavor, name) for flavor in known):  # a MIG profile names several
-            raise InvalidValueError.of(
-                "",
-                _("There is no flavor %(value)s; GET /api/v1/devices/ lists those that exist.")
-                % {"value": shown(name)},
-            )
-    return names
-
-
-def _tolerations(value: Any) -> tuple[str, ...]:
-    names = _words(value)
-    for name in names:
-        if not _LABEL_KEY.fullmatch(name):
-            raise InvalidValueError.of(
-                "", _("%(value)s is not the key of a taint.") % {"value": shown(name)}
-            )
-    return names
-
-
 def _references(given: Mapping[str, Any], problems: _Problems, actor: "Viewer") -> dict[str, Any]:
     return {
-        "tenant": problems.check("tenant", lambda: _tenant(given.get("tenant"), actor)),
+        "tenant": problems.check("tenant", lambda: checked_tenant(given.get("tenant"), actor)),
         "cluster": problems.check(
-            "cluster", lambda: _cluster(given.get("cluster", DEFAULT_CLUSTER))
+            "cluster", lambda: checked_cluster(given.get("cluster", DEFAULT_CLUSTER))
         ),
-        "kind": problems.check("kind", lambda: _kind(given.get("kind", JobKind.BATCH)), ""),
+        "kind": problems.check("kind", lambda: checked_kind(given.get("kind", JobKind.BATCH)), ""),
         "priority_class": problems.check(
-            "priority_class", lambda: _priority_class(given.get("priority_class", ""))
+            "priority_class", lambda: checked_priority_class(given.get("priority_class", ""))
         ),
     }
-
-
-def _tenant(value: Any, actor: "Viewer") -> Tenant:
-    if value is None or value == "":
-        raise InvalidValueError.of("", _("Name the tenant that the job is charged to."))
-    tenant: Tenant | None = _by_slug(Tenant.objects.visible_to(actor), value)
-    if tenant is None or not policies.may_submit(actor, tenant):
-        raise InvalidValueError.of(
-            "",
-            _("You may not submit to a tenant %(value)s; GET /api/v1/tenants/ lists yours.")
-            % {"value": shown(value)},
-        )
-    return tenant
-
-
-def _cluster(value: Any) -> Cluster:
-    cluster: Cluster | None = _by_slug(Cluster.objects.filter(enabled=True), value)
-    if cluster is None:
-        raise InvalidValueError.of(
-            "",
-            _("There is no cluster %(value)s; GET /api/v1/clusters/ lists them.")
-            % {"value": shown(value)},
-        )
-    return cluster
-
-
-def _kind(value: Any) -> str:
-    if value not in JobKind.values:
-        raise InvalidValueError.of(
-            "",
-            _("%(value)s is not a kind of job; choose one of %(kinds)s.")
-            % {"value": shown(value), "kinds": ", ".join(JobKind.values)},
-        )
-    return str(value)
-
-
-def _priority_class(value: Any) -> PriorityClass:
-    classes = {c.slug: c for c in PriorityClass.objects.all()}
-    default = next((c for c in classes.values() if c.is_default), None)
-    if value == "" and default is not None:
-        return default
-    if not isinstance(value, str) or value not in classes:
-        raise InvalidValueError.of(
-            "",
-            _("There is no priority class %(value)s; choose one of %(classes)s.")
-            % {"value": shown(value), "classes": ", ".join(classes)},
-        )
-    return classes[value]
-
-
-def _by_slug(rows: Any, value: Any) -> Any:
-    if not isinstance(value, str) or "\x00" in value:
-        return None
-    return rows.filter(slug=value).first()
 
 
 def _across_fields(values: Mapping[str, Any], problems: _Problems) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 
 from scheduler.models import PriorityClass
-from scheduler.services import amounts, validation
+from scheduler.services import amounts, references
 from scheduler.services.validation import JobRequest, job_request_validate
 from telemetry import units
 from tenants.choices import Role
@@ -210,7 +210,7 @@ def test_a_viewer_of_a_tenant_may_not_submit_to_it(world: World) -> None:
 
 def test_unknown_fields_are_named_and_there_is_an_end_to_it(world: World) -> None:
     fields = refused(world, **{f"field{i}\x00": 1 for i in range(500)})
-    assert len(fields) == validation.LIST_LIMIT
+    assert len(fields) == references.LIST_LIMIT
     assert all(name.isprintable() for name in fields)
 
 
