@@ -170,5 +170,5 @@ def curl(portal: Portal, token: str, path: str, *more: str) -> dict[str, Any]:
         check=True,
         timeout=30,
     )
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(done.stdout or "{}")
     return answer
