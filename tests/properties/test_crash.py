@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from django.db import connection
 
+from scheduler.choices import Verb
 from scheduler.locks import NAMESPACE
-from scheduler.models import Cycle, Job
+from scheduler.models import Cycle, Intent, Job, Placement, SchedulingPolicy
 from scheduler.services.jobs import job_cancel
 from tests.processes import django_process
 from tests.scheduler.invariants import assert_sound
@@ -27,6 +28,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 STEPS = 90
 """A few more than such a cycle has; the test of the whole range says if that is not so."""
+
+WHEN_ROOM_IS_MADE = ("decides", "waits", "hands over")
+"""Cycles from the decision to the end of those who make room."""
+
+ROOM_STEPS = {"decides": 75, "hands over": 137}
+"""A few more than such cycles have."""
 
 WORKER = '''
 import django, json
@@ -145,6 +152,22 @@ class Crashing:
         job_cancel(actor=self.world.user, job=jobs["leaves"], now=self.world.now)
         return jobs
 
+    def contend(self) -> dict[str, Job]:
+        """Return jobs of which two must make room: one shrinks, one is evicted, for one each."""
+        SchedulingPolicy.objects.filter(cluster=self.world.cluster).update(
+            preempt_by_priority=True, preempt_delay_s=0, preempt_min_runtime_s=0, preempt_grace_s=5
+        )
+        low = {"priority_class": "low"}
+        jobs = {
+            "elastic": self.world.submit("elastic", devices=1, replicas=2, replicas_min=1, **low),
+            "victim": self.world.submit("victim", devices=2, **low),
+        }
+        self.cycle()
+        self.cycle(after_s=4)
+        jobs["needy"] = self.world.submit("needy", devices=1, priority_class="high")
+        jobs["needy_too"] = self.world.submit("needy_too", devices=2)
+        return jobs
+
     def bound(self) -> Counter[str]:
         return Counter((self.folder / "bound").read_text().splitlines())
 
@@ -192,6 +215,60 @@ def die_and_go_on(crashing: Crashing, die_at: int) -> dict[str, Any]:
     assert sorted(records) == sorted(f"{line.replace(' ', '.')}.json" for line in bound)
     assert_lock_is_free()
     return died
+
+
+def die_while_room_is_made(crashing: Crashing, when: str, die_at: int) -> None:
+    """Die where it is decided who makes room, or where they have ended: each goes exactly once."""
+    jobs = crashing.contend()
+    for each in WHEN_ROOM_IS_MADE:
+        crashing.cycle(after_s=4, die_at=die_at if each == when else 0)
+        assert_lock_is_free()
+        assert_sound(jobs=4)
+    for _ in range(4):
+        assert crashing.cycle(after_s=4)["ran"]
+        assert_sound(jobs=4)
+    states = {name: crashing.world.state(job) for name, job in jobs.items()}
+    assert states == dict.fromkeys(("elastic", "needy", "needy_too"), "running") | {
+        "victim": "queued"
+    }
+    told = Intent.objects.filter(verb=Verb.EVICT).order_by("reason")
+    assert [(row.placement.job_id, row.placement.attempt, row.reason) for row in told] == [
+        (jobs["victim"].pk, 1, "preempted"),
+        (jobs["elastic"].pk, 1, "resized"),
+    ]
+    elastic, victim = jobs["elastic"], jobs["victim"]
+    assert (elastic.preempted_count, elastic.attempt) == (1, 2)
+    assert (victim.preempted_count, victim.attempt) == (1, 1)
+    assert Placement.objects.get(job=elastic, attempt=2).replicas.count() == 1
+    assert not Job.objects.filter(promised_at__isnull=False).exists()
+    assert max(crashing.bound().values()) <= 2
+
+
+@pytest.mark.parametrize(
+    ("when", "die_at"),
+    [(when, step) for when, most in ROOM_STEPS.items() for step in range(7, most, 31)],
+)
+def test_a_worker_that_dies_evicts_nobody_twice_and_breaks_no_promise(
+    crashing: Crashing, when: str, die_at: int
+) -> None:
+    die_while_room_is_made(crashing, when, die_at)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("when", "die_at"),
+    [(when, step) for when, most in ROOM_STEPS.items() for step in range(1, most)],
+)
+def test_a_worker_may_die_at_every_step_while_room_is_made(
+    crashing: Crashing, when: str, die_at: int
+) -> None:
+    die_while_room_is_made(crashing, when, die_at)
+
+
+def test_the_steps_of_making_room_are_counted_to_the_end(crashing: Crashing) -> None:
+    crashing.contend()
+    steps = {when: crashing.cycle(after_s=4)["steps"] for when in WHEN_ROOM_IS_MADE}
+    assert all(most - 15 < steps[when] < most for when, most in ROOM_STEPS.items())
 
 
 @pytest.mark.parametrize("die_at", range(3, STEPS, 11))
