@@ -50,8 +50,8 @@ class PlacementScore(TextChoices):
 class Solver(TextChoices):
     """What solves the model of the optimising strategy; the keys of `core.policy.SOLVERS`."""
 
-    HIGHS = "highs", "HiGHS"
-    CBC = "cbc", "CBC"
+    HIGHS = "highs", _("HiGHS")
+    CBC = "cbc", _("CBC")
 
 
 STRATEGY_NAMES = tuple(sorted(STRATEGIES))

@@ -10,9 +10,9 @@ from django.db.models import Sum
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scheduler.choices import FINAL_STATES, HOLDING_STATES
+from scheduler.choices import FINAL_STATES, HOLDING_STATES, Verb
 from scheduler.execute.base import ExecutorUnavailableError, Phase
-from scheduler.models import DeviceHold, Job, ReplicaHold
+from scheduler.models import DeviceHold, Job, ReplicaHold, SchedulingPolicy
 from scheduler.services.jobs import job_cancel
 from telemetry.models import Device, Node
 from tenants.errors import ConflictError
@@ -38,6 +38,8 @@ class Request:
     gpu_milli: int
     replicas: int
     cpu_milli: int
+    priority_class: str
+    elastic: bool
 
 
 requests = st.builds(
@@ -47,6 +49,8 @@ requests = st.builds(
     gpu_milli=st.sampled_from([1000, 1000, 500, 300]),
     replicas=st.sampled_from([1, 1, 1, 2, 3]),
     cpu_milli=st.sampled_from([100, 1000, 2500]),
+    priority_class=st.sampled_from(["low", "normal", "high"]),
+    elastic=st.booleans(),
 )
 steps = st.one_of(
     st.tuples(st.just("submit"), requests),
@@ -54,6 +58,8 @@ steps = st.one_of(
     st.tuples(st.just("cycle"), st.sampled_from([0.0, 1.0, 20.0, 100.0, -50.0])),
     st.tuples(st.just("cycle"), st.just(1.0)),
     st.tuples(st.just("run"), st.integers(0, 30)),
+    st.tuples(st.just("run_all"), st.none()),
+    st.tuples(st.just("run_all"), st.none()),
     st.tuples(st.just("end"), st.tuples(st.integers(0, 30), st.sampled_from(
         [Phase.SUCCEEDED, Phase.FAILED, Phase.TIMED_OUT, Phase.LOST, Phase.CANCELLED]))),
     st.tuples(st.just("vanish"), st.integers(0, 30)),
@@ -62,8 +68,30 @@ steps = st.one_of(
         ["lost", "back", "drain", "cordon", "open"]))),
     st.tuples(st.just("sick"), st.integers(0, 8)),
     st.tuples(st.just("executor"), st.booleans()),
+    st.tuples(st.just("patience"), st.booleans()),
     st.tuples(st.just("quota"), st.tuples(st.sampled_from(TENANTS), st.integers(0, 6))),
 )  # fmt: skip
+urgent = st.builds(
+    Request,
+    tenant=st.sampled_from(TENANTS),
+    devices=st.sampled_from([1, 1, 2]),
+    gpu_milli=st.just(1000),
+    replicas=st.sampled_from([1, 1, 2]),
+    cpu_milli=st.just(100),
+    priority_class=st.sampled_from(["low", "normal", "high", "high"]),
+    elastic=st.booleans(),
+)
+contended = st.one_of(
+    st.tuples(st.just("submit"), urgent),
+    st.tuples(st.just("cycle"), st.sampled_from([1.0, 1.0, 6.0])),
+    st.tuples(st.just("run_all"), st.none()),
+    steps,
+)
+FULL: list[Step] = [
+    *(("submit", Request("t", 1, 1000, 2, 100, "low", elastic)) for elastic in (True, False, True)),
+    *(("cycle", 1.0), ("run_all", None), ("cycle", 1.0)),
+]
+"""A fleet of jobs of low priority, of which two may shrink."""
 fleets = st.lists(st.integers(0, 3), min_size=1, max_size=3)
 quotas = st.dictionaries(
     st.sampled_from(TENANTS),
@@ -79,6 +107,9 @@ class Stream:
         self.world = World(devices=devices[0])
         for i, count in enumerate(devices[1:]):
             self.world.add_node(f"m{i}", devices=count)
+        SchedulingPolicy.objects.update(
+            preempt_by_priority=True, preempt_delay_s=0, preempt_min_runtime_s=0, preempt_grace_s=5
+        )
         self.jobs: list[Job] = []
         for slug in ("a", "b"):
             factories.tenant(slug, parent=self.world.tenant)
@@ -108,7 +139,9 @@ class Stream:
             devices=asked.devices,
             gpu_milli=1000 if whole else asked.gpu_milli,
             replicas=asked.replicas,
+            replicas_min=1 if asked.elastic else asked.replicas,
             cpu_milli=asked.cpu_milli,
+            priority_class=asked.priority_class,
         )
         self.jobs.append(job)
 
@@ -119,6 +152,21 @@ class Stream:
             assert job.pending["code"] != "", "waits without a reason"
         for uid, attempt in self.world.executor.bound:
             assert Job.objects.get(pk=uid).attempt >= attempt
+        self.check_promises()
+
+    def check_promises(self) -> None:
+        """After a cycle room is still being made for who has a promise; all evictions are told."""
+        for job in Job.objects.filter(promised_at__isnull=False):
+            assert job.state == "queued", "has its place and a promise, too"
+            ending = job.evictions.filter(verb=Verb.EVICT, placement__released_at__isnull=True)
+            assert ending.exists(), "is promised what nobody makes room for"
+        most = SchedulingPolicy.objects.get().preempt_most_evictions
+        for job in Job.objects.prefetch_related("events"):
+            made_room = [
+                e for e in job.events.all() if e.kind == "state" and "beneficiary" in e.data
+            ]
+            assert job.preempted_count == len(made_room) <= most
+            assert {e.to_state for e in made_room} <= {"queued"}
 
     def check_quota(self, started: set[str]) -> None:
         held: Counter[str] = Counter()
@@ -149,6 +197,12 @@ class Stream:
 
     def on_run(self, number: int) -> None:
         self.says(number, Phase.RUNNING)
+
+    def on_run_all(self, _none: None) -> None:
+        """Let all that starts run; only who runs can make room."""
+        for number, job in enumerate(self.jobs):
+            if self.world.state(job) == "starting":
+                self.says(number, Phase.RUNNING)
 
     def on_end(self, value: tuple[int, Phase]) -> None:
         self.says(*value)
@@ -189,6 +243,10 @@ class Stream:
     def on_executor(self, up: bool) -> None:
         self.world.executor.raises = None if up else ExecutorUnavailableError("away")
 
+    def on_patience(self, patient: bool) -> None:
+        """Let jobs use their grace, or end as soon as they are told to."""
+        self.world.executor.patient = patient
+
     def on_quota(self, value: tuple[str, int]) -> None:
         if Quota.objects.exists():
             self.set_quota(*value, None)
@@ -196,6 +254,7 @@ class Stream:
     def settle(self) -> None:
         """Bring everything up again: then every job ends, or waits for what nobody has."""
         self.on_executor(up=True)
+        self.on_patience(patient=False)
         Node.objects.update(state="ready", scheduling="open", seen_at=self.world.now)
         Device.objects.update(health="healthy")
         for _ in range(3 * len(self.jobs) + 4):
@@ -235,6 +294,31 @@ def test_a_stream_of_jobs_and_failures_breaks_nothing(
     devices: list[int], limits: dict[str, tuple[int, int | None]], todo: list[Step]
 ) -> None:
     play(devices, limits, todo)
+
+
+@quick
+@given(
+    devices=st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    limits=quotas,
+    todo=st.lists(contended, min_size=10, max_size=25),
+)
+def test_a_stream_in_which_jobs_make_room_breaks_nothing(
+    devices: list[int], limits: dict[str, tuple[int, int | None]], todo: list[Step]
+) -> None:
+    play(devices, limits, FULL + todo)
+
+
+@pytest.mark.slow
+@deep
+@given(
+    devices=st.lists(st.integers(1, 3), min_size=1, max_size=3),
+    limits=quotas,
+    todo=st.lists(contended, min_size=10, max_size=50),
+)
+def test_a_long_stream_in_which_jobs_make_room_breaks_nothing(
+    devices: list[int], limits: dict[str, tuple[int, int | None]], todo: list[Step]
+) -> None:
+    play(devices, limits, FULL + todo)
 
 
 @pytest.mark.slow
