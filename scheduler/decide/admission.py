@@ -86,7 +86,7 @@ def _never(session: Session, job: JobSpec) -> Refusal | None:
     large = [flavor for flavor in allowed if room[flavor] >= job.replicas_min]
     if not large:
         return Refusal(WaitReason.NEVER_FITS, never_fits_evidence(session, job, room))
-    most = {flavor: session.quota_ever(job, flavor) for flavor in large}
+    most = {flavor: session.allowance.replicas_ever(job, flavor) for flavor in large}
     if max(most.values()) < job.replicas_min:
         return Refusal(WaitReason.EXCEEDS_MAX_QUOTA, quota_ever_evidence(session, job, large[0]))
     owned = [flavor for flavor in large if most[flavor] >= job.replicas_min]
@@ -106,7 +106,7 @@ def never_fits_evidence(
         "cpu_milli": int(capacity.cpu.max(initial=0)),
         "memory_mib": int(capacity.memory.max(initial=0)),
         "devices": {
-            session.flavor_name(flavor): session.largest_node(flavor)
+            session.flavor_name(flavor): session.layout.largest_node(flavor)
             for flavor in room
             if flavor != ANY
         },
@@ -125,7 +125,7 @@ def never_fits_evidence(
 def quota_ever_evidence(session: Session, job: JobSpec, flavor: int) -> dict[str, object]:
     """Return the flavor whose quota can never hold the job, and its numbers."""
     for charge in session.charges(job, flavor, job.replicas_min):
-        most = session.quota_most(job, charge.flavor)
+        most = session.allowance.most(job, charge.flavor)
         if most < charge.amount:
             return {
                 "flavor": charge.flavor,

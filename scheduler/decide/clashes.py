@@ -67,7 +67,7 @@ def _met(session: Session, job: JobSpec) -> Mapping[str, Callable[[int], bool]]:
     least = job.replicas_min
     return {
         "nodes": lambda f: session.empty_room(job, f) >= least,
-        "quota": lambda f: session.quota_ever(job, f) >= least,
+        "quota": lambda f: session.allowance.replicas_ever(job, f) >= least,
         "power_cap": lambda f: session.power.ever(job, f),
         "flavors": lambda f: f == ANY or not job.flavors or f in named,
         "min_throughput": lambda f: (

@@ -34,14 +34,14 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
     with_quota = [
         flavor
         for flavor in session.allowed(job)
-        if session.quota_replicas(job, flavor, 0, 1) >= job.replicas_min
+        if session.allowance.by_quota(job, flavor, 0, 1) >= job.replicas_min
     ]
     if not with_quota:
         return Blocked(WaitReason.WAITING_FOR_QUOTA, quota_evidence(session, job))
     with_power = [
         flavor
         for flavor in with_quota
-        if session.power_replicas(job, flavor, 0, 1) >= job.replicas_min
+        if session.allowance.by_power(job, flavor, 0, 1) >= job.replicas_min
     ]
     if not with_power:
         return Blocked(WaitReason.WAITING_FOR_POWER, power_evidence(session, job, with_quota))
@@ -74,7 +74,7 @@ def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
     """Return the flavor that is short of quota: asked, used, nominal, available, missing."""
     for flavor in session.allowed(job):
         for charge in session.charges(job, flavor, job.replicas_min):
-            left = session.quota_left(job, charge.flavor, 0, 1)
+            left = session.allowance.left(job, charge.flavor, 0, 1)
             if left < charge.amount:
                 return {"asked": asked(job), **_quota_numbers(session, job, charge, left)}
     return {"asked": asked(job)}
@@ -88,7 +88,7 @@ def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) ->
         "flavor": flavor,
         "asked_milli": charge.amount,
         "used_milli": ledger.used(tenant, flavor),
-        "nominal_milli": session.nominal(tenant, flavor),
+        "nominal_milli": session.allowance.nominal(tenant, flavor),
         "available_milli": max(0, left),
         "missing_milli": charge.amount - left,
         "may_borrow": job.preemptible,

@@ -166,6 +166,10 @@ class Layout:
             self._nobody(),
         )
 
+    def largest_node(self, flavor: int) -> int:
+        """Return the most devices of a flavor on one node."""
+        return int((self.flavor == flavor).sum(axis=-1).max(initial=0))
+
     def tolerated(self, tolerations: frozenset[str]) -> BoolArray:
         """Return (nodes,) whether each node's taints are all tolerated."""
         allowed = np.array([taints <= tolerations for taints in self.taints], dtype=np.bool_)

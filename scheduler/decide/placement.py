@@ -32,6 +32,22 @@ class Site(NamedTuple):
     scorer: Scorer
 
 
+class Fit(NamedTuple):
+    """A way in which a job fits.
+
+    Attributes:
+        flavor: index of the flavor of all replicas, `ANY` for none.
+        replicas: how many fit, within the job's bounds.
+        start_s: when.
+        site: counts and scores to place them by.
+    """
+
+    flavor: int
+    replicas: int
+    start_s: float
+    site: Site
+
+
 def place(site: Site, replicas: int, policy: str) -> tuple[tuple[ReplicaPlacement, ...], float]:
     """Return one placement per replica and the mean score of their nodes.
 

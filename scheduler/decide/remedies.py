@@ -285,7 +285,7 @@ def _more_quota_now(session: Session, job: JobSpec) -> list[Remedy]:
         missing = {
             charge.flavor: charge.amount - left
             for charge in session.charges(job, flavor, job.replicas_min)
-            if (left := session.quota_left(job, charge.flavor, 0, rows)) < charge.amount
+            if (left := session.allowance.left(job, charge.flavor, 0, rows)) < charge.amount
         }
         if all(session.tree.may_use(job.tenant, name) for name in missing):
             return [Remedy("ask_for_quota", {"missing_milli": missing, "starts_now": True})]
@@ -301,7 +301,7 @@ def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
             missing = {
                 charge.flavor: charge.amount - most
                 for charge in session.charges(job, flavor, job.replicas_min)
-                if (most := session.quota_most(job, charge.flavor)) < charge.amount
+                if (most := session.allowance.most(job, charge.flavor)) < charge.amount
             }
             wanted.append((sum(missing.values()), sorted(missing.items())))
     if not wanted:

@@ -16,6 +16,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.core.topology import WITHIN_NODE, TopologyWish
+from scheduler.decide.allowance import Allowance
 from scheduler.decide.backfill import Hold, Profile, release_foes
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import Counted, Counts, Pool, remember
@@ -23,9 +24,9 @@ from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flav
 from scheduler.decide.foes import Foes, met_pairs
 from scheduler.decide.holdings import Ends, Holdings, by_limit
 from scheduler.decide.kinds import Kind, Kinds
-from scheduler.decide.placement import Site, place
+from scheduler.decide.placement import Fit, Site, place
 from scheduler.decide.power import PowerCap
-from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
+from scheduler.decide.quota import Charge, QuotaTree
 from scheduler.decide.scoring import SCORES, Scorer
 from scheduler.decide.topology import narrowed, reach
 
@@ -34,22 +35,6 @@ WHATEVER_RESERVED_S = -math.inf
 
 LEAST_NOTICE_S = 1.0
 """However short the grace, nobody is gone at the moment in which it is told to go."""
-
-
-class Fit(NamedTuple):
-    """A way in which a job fits.
-
-    Attributes:
-        flavor: index of the flavor of all replicas, `ANY` for none.
-        replicas: how many fit, within the job's bounds.
-        start_s: when.
-        site: counts and scores to place them by.
-    """
-
-    flavor: int
-    replicas: int
-    start_s: float
-    site: Site
 
 
 class Shortage(NamedTuple):
@@ -66,19 +51,12 @@ class Shortage(NamedTuple):
     replicas: int
 
 
-class _Firm(NamedTuple):
-    """An amount of a flavor that a job holds which may not be evicted."""
-
-    amount: int
-    start_s: float
-    end_s: float
-
-
 class Session:
     """The state of one cycle.
 
     Attributes:
         profile: capacity and quota over time.
+        allowance: what quota and power cap leave on it.
         power: the cap on board power.
         counts: what was counted on it.
         tree: the compiled quota tree.
@@ -135,9 +113,11 @@ class Session:
             board=self.power.grid_mw(self.layout.flavor),
         )
         self.counts = Counts(self.profile, self.scorer)
-        self._firm: dict[tuple[str, str], list[_Firm]] = {}
+        self.allowance = Allowance(
+            self.snapshot.tenants, self.tree, self.charges, self.power, self.profile
+        )
         for one, end_s in zip(self.held.active, ends_s, strict=True):
-            self._note_firm(one.job, one.hold, self.now_s, end_s)
+            self.allowance.note(one.job, one.hold, self.now_s, end_s)
         self._no_earlier: dict[Kind, float] = {}
         self.explained: dict[tuple[Kind, tuple[int, ...]], tuple[int, Shortage]] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
@@ -176,11 +156,6 @@ class Session:
         """Return what a running job holds."""
         return self.held.hold_of(job)
 
-    def nominal(self, tenant: str, flavor: str) -> int:
-        """Return the tenant's own nominal quota, 0 where it names none."""
-        line = self.snapshot.tenants[self.tree.index[tenant]].quotas.get(flavor)
-        return line.nominal if line else 0
-
     def filter(self, demand: Demand) -> Filter:
         """Return the ready-made filter of a demand."""
         found = self._filters.get(demand)
@@ -202,76 +177,6 @@ class Session:
             self._rooms[key] = reach(self.layout, counts, job.topology)
         return self._rooms[key]
 
-    def largest_node(self, flavor: int) -> int:
-        """Return the most devices of a flavor on one node."""
-        return int((self.layout.flavor == flavor).sum(axis=-1).max(initial=0))
-
-    def quota_ever(self, job: JobSpec, flavor: int) -> int:
-        """Return how many replicas the tenant's quota could ever allow."""
-        charges = self.charges(job, flavor, 1)
-        return min(self.quota_most(job, c.flavor) // c.amount for c in charges)
-
-    def quota_most(self, job: JobSpec, flavor: str) -> int:
-        """Return the most of a flavor that the tenant's quota could ever give to such a job."""
-        most = self.tree.potential(job.tenant, flavor)
-        return most if job.preemptible else min(most, self._firm_quota(job.tenant, flavor))
-
-    def quota_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
-        """Return what the tenant's quota leaves to such a job in all of rows first..last-1."""
-        left = self.profile.quota_left(job.tenant, flavor, first, last)
-        return left if job.preemptible else min(left, self.firm_left(job, flavor, first, last))
-
-    def firm_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
-        """Return what is left to jobs that may not be evicted in rows first..last-1.
-
-        They live within what their tenant owns itself, whatever its other jobs borrow: what they
-        held beyond, its lender could never have back. Those that hold something at any time of the
-        window are summed.
-
-        Source: KAI docs/priority (non-preemptible jobs in quota), allocatedNonPreemptible.
-        """
-        times = self.profile.times
-        begin_s, end_s = times[first], times[last] if last < len(times) else math.inf
-        held = sum(
-            hold.amount
-            for hold in self._firm.get((job.tenant, flavor), ())
-            if hold.start_s < end_s and hold.end_s > begin_s
-        )
-        return self._firm_quota(job.tenant, flavor) - held
-
-    def owns(self, job: JobSpec) -> bool:
-        """Return whether the tenant owns what it would hold with the job, in a limited flavor."""
-        ledger, limited = self.profile.ledger, self.tree.flavors
-        return any(
-            all(
-                ledger.used(job.tenant, name) + amount <= self.nominal(job.tenant, name)
-                for name, amount in self.charges(job, flavor, job.replicas_min)
-                if name in limited
-            )
-            and (flavor == ANY or self._names[flavor] in limited)
-            for flavor in self.allowed(job)
-        )
-
-    def may_own(self, job: JobSpec) -> bool:
-        """Return whether room that others give is the job's to take: all but firm jobs may."""
-        last = self.window(self.now_s + job.time_limit_s)
-        return job.preemptible or any(
-            all(
-                self.firm_left(job, charge.flavor, 0, last) >= charge.amount
-                for charge in self.charges(job, flavor, job.replicas_min)
-            )
-            for flavor in self.allowed(job)
-        )
-
-    def _firm_quota(self, tenant: str, flavor: str) -> int:
-        return self.nominal(tenant, flavor) if flavor in self.tree.flavors else UNLIMITED
-
-    def _note_firm(self, job: JobSpec, hold: Hold, start_s: float, end_s: float) -> None:
-        if not job.preemptible:
-            for flavor, amount in hold.charges:
-                firm = _Firm(amount, start_s, end_s)
-                self._firm.setdefault((hold.tenant, flavor), []).append(firm)
-
     # -- now ----------------------------------------------------------------------------------
 
     def window(self, end_s: float) -> int:
@@ -279,13 +184,6 @@ class Session:
         if end_s <= self.profile.first_reserved_s:
             return 1  # nobody takes anything later, so row 0 is the tightest
         return self.profile.until(end_s)
-
-    def quota_replicas(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
-        """Return how many replicas the tenant's quota allows in rows first..last-1."""
-        most = job.replicas_max
-        for charge in self.charges(job, flavor, 1):
-            most = min(most, self.quota_left(job, charge.flavor, first, last) // charge.amount)
-        return most
 
     def room_now(
         self, job: JobSpec, flavor: int, rows: int, end_s: float = WHATEVER_RESERVED_S
@@ -299,22 +197,6 @@ class Session:
         if job.topology:
             return reach(self.layout, _without(counted.counts, closed), job.topology)
         return counted.total - int(counted.counts[closed].sum()) if len(closed) else counted.total
-
-    def power_left_uw(self, first: int, last: int) -> int | None:
-        """Return what the power cap leaves in all of the rows first..last-1; None = no cap."""
-        return self.power.left_uw(self.profile.power_uw(first, last))
-
-    def power_replicas(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
-        """Return how many replicas the power cap allows in rows first..last-1."""
-        each, left = self.power.needs_uw(job, flavor, 1), self.power_left_uw(first, last)
-        if left is None or each == 0:
-            return job.replicas_max
-        return max(0, min(job.replicas_max, left // each))
-
-    def may_hold(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
-        """Return how many replicas quota and power cap allow in rows first..last-1."""
-        quota = self.quota_replicas(job, flavor, first, last)
-        return min(quota, self.power_replicas(job, flavor, first, last))
 
     def fit_now(
         self,
@@ -343,7 +225,7 @@ class Session:
         best: Fit | None = None
         full = ordinary  # until quota was in the way somewhere
         for flavor in self.allowed(job) if flavors is None else flavors:
-            replicas = self.may_hold(job, flavor, 0, last)
+            replicas = self.allowance.replicas(job, flavor, 0, last)
             if replicas < max(job.replicas_min, best.replicas + 1 if best else 1):
                 full = False
                 continue
@@ -419,7 +301,7 @@ class Session:
         """Return the fit that begins with row k; only on the nodes with room in that row."""
         start_s = self.profile.times[k]
         last = max(k + 1, self.profile.until(start_s + job.time_limit_s))
-        if self.may_hold(job, flavor, k, last) < job.replicas_min:
+        if self.allowance.replicas(job, flavor, k, last) < job.replicas_min:
             return None
         return self.fit_in(job, flavor, k, nodes, self.profile.floor(k, last, nodes))
 
@@ -459,7 +341,7 @@ class Session:
         charges = self.charges(job, fit.flavor, fit.replicas)
         hold = Hold(job.tenant, charges, job.shape, replicas, self.layout.foes.of(job))
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
-        self._note_firm(job, hold, fit.start_s, fit.start_s + job.time_limit_s)
+        self.allowance.note(job, hold, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:
             self.held.start(job, hold)
             for scorer in self._scorers.values():

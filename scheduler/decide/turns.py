@@ -17,9 +17,10 @@ from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
+from scheduler.decide.placement import Fit
 from scheduler.decide.preemption import Outlook, Preemption, overdue_from_s
 from scheduler.decide.preemption.growth import grow
-from scheduler.decide.session import Fit, Session
+from scheduler.decide.session import Session
 
 MOST_TRIAL_COST = 200
 """Advice is tried on a copy of the world until so many turns of other jobs were spent on it."""
@@ -86,8 +87,9 @@ class Turns:
     def _is_overdue(self, job: JobSpec) -> bool:
         """Return whether a job has waited too long for what its tenant owns and may claim back."""
         limits = self.policy.preemption
-        due_s = overdue_from_s(job, limits)
-        return limits.by_reclaim and due_s <= self.now_s and self.session.owns(job)
+        if not limits.by_reclaim or overdue_from_s(job, limits) > self.now_s:
+            return False
+        return self.session.allowance.owns(job, self.session.allowed(job))
 
     def _usable(self, job: JobSpec) -> tuple[str, ...]:
         flavors = self.session.allowed(job)
@@ -130,7 +132,8 @@ class Turns:
         outlook = Outlook(None)
         if len(self._waiting) < self.policy.backfill_depth:
             outlook = self._plan_ahead(job, self.session.fit_later(job))
-        elif self.session.owns(job):  # however far back: what a tenant owns it can have back
+        elif self.session.allowance.owns(job, self.session.allowed(job)):
+            # however far back: what a tenant owns it can have back
             outlook = self._plan_ahead(job, None)
         if helped and outlook.fit:
             params = {"start_s": outlook.fit.start_s, "starts_now": False}

@@ -26,12 +26,13 @@ from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.holdings import without
 from scheduler.decide.kinds import Kind
+from scheduler.decide.placement import Fit
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import Losers, losers_of
 from scheduler.decide.preemption.room import Cut, Room
 from scheduler.decide.preemption.search import Effort, cheapest_room
 from scheduler.decide.quota import UNLIMITED, Charge
-from scheduler.decide.session import Fit, Session, allows_any
+from scheduler.decide.session import Session, allows_any
 
 __all__ = ["Outlook", "Preemption", "asks_from_s", "overdue_from_s"]
 
@@ -138,7 +139,7 @@ class Preemption:
             or self._looks >= MOST_LOOKS
             or self._failed[job.tenant] >= self._share
             or not allows_any(session.policy)
-            or not session.may_own(job)
+            or not self._may_own(job)
         ):
             return None
         room = self._search(job)
@@ -159,6 +160,11 @@ class Preemption:
             self._looks += 1
             self._failed[job.tenant] += self._effort.searched > before
         return room
+
+    def _may_own(self, job: JobSpec) -> bool:
+        session = self._session
+        last = session.window(session.now_s + job.time_limit_s)
+        return session.allowance.may_own(job, session.allowed(job), last)
 
     def _make(self, job: JobSpec, room: Room) -> None:
         """Decide that room is made."""

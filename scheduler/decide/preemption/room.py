@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from scheduler.core.plan import EvictionCause
 from scheduler.core.snapshot import ReplicaPlacement, RunningJob
-from scheduler.decide.session import Fit
+from scheduler.decide.placement import Fit
 
 
 class Cut(NamedTuple):

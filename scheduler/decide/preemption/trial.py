@@ -14,10 +14,11 @@ from scheduler.decide.backfill import Hold
 from scheduler.decide.feasibility import Free
 from scheduler.decide.foes import ANYBODY
 from scheduler.decide.holdings import by_limit
+from scheduler.decide.placement import Fit
 from scheduler.decide.preemption.claim import NOBODY, Claim
 from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.quota import Charge, QuotaLedger
-from scheduler.decide.session import Fit, Session
+from scheduler.decide.session import Session
 from scheduler.decide.topology import reach
 
 POWER = ""

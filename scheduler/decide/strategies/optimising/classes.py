@@ -144,7 +144,7 @@ def _room(
     """Return flavor -> (groups,) replicas that fit, for the flavors on which a gang fits."""
     room, end_s = {}, session.now_s + job.time_limit_s
     for flavor in session.allowed(job):
-        if session.may_hold(job, flavor, 0, rows) < job.replicas_min:
+        if session.allowance.replicas(job, flavor, 0, rows) < job.replicas_min:
             continue
         if session.room_now(job, flavor, rows, end_s) >= job.replicas_min:
             counts = session.counted(session.demand(job, flavor), rows).counts.copy()

@@ -175,7 +175,7 @@ def _add_quota(model: Model, session: Session, flavor: str, tree: FlavorTree) ->
 
 def _add_power(model: Model, session: Session) -> None:
     """What starts adds no more board power than the cap leaves, in kilowatts."""
-    left_uw = session.power_left_uw(0, 1)
+    left_uw = session.allowance.power_left_uw(0, 1)
     if left_uw is None:
         return
     terms = [

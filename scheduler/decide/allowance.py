@@ -1,0 +1,152 @@
+"""What quota and the power cap let jobs hold: ever, and in a window of a profile."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from scheduler.core.snapshot import JobSpec, TenantNode
+from scheduler.decide.backfill import Hold, Profile
+from scheduler.decide.feasibility import ANY
+from scheduler.decide.power import PowerCap
+from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
+
+Charges: TypeAlias = Callable[[JobSpec, int, int], tuple[Charge, ...]]
+"""(job, index of the flavor, replicas) -> what its tenant is charged."""
+
+
+class _Firm(NamedTuple):
+    """An amount of a flavor that a job holds which may not be evicted."""
+
+    amount: int
+    start_s: float
+    end_s: float
+
+
+class Allowance:
+    """What tenants may still take on one profile.
+
+    Args:
+        tenants: the tree, parents before children.
+        tree: the same tree, compiled.
+        charges: says what jobs are charged.
+        power: the cap on board power.
+        profile: capacity and quota over time.
+    """
+
+    def __init__(
+        self,
+        tenants: Sequence[TenantNode],
+        tree: QuotaTree,
+        charges: Charges,
+        power: PowerCap,
+        profile: Profile,
+    ) -> None:
+        self._quotas = {tenant.slug: tenant.quotas for tenant in tenants}
+        self._tree, self._charges, self._power, self._profile = tree, charges, power, profile
+        self._firm: dict[tuple[str, str], list[_Firm]] = {}
+
+    def note(self, job: JobSpec, hold: Hold, start_s: float, end_s: float) -> None:
+        """Note what a job holds, and when, that may not be evicted."""
+        if not job.preemptible:
+            for flavor, amount in hold.charges:
+                firm = _Firm(amount, start_s, end_s)
+                self._firm.setdefault((hold.tenant, flavor), []).append(firm)
+
+    # -- ever ---------------------------------------------------------------------------------
+
+    def nominal(self, tenant: str, flavor: str) -> int:
+        """Return the tenant's own nominal quota, 0 where it names none."""
+        line = self._quotas[tenant].get(flavor)
+        return line.nominal if line else 0
+
+    def replicas_ever(self, job: JobSpec, flavor: int) -> int:
+        """Return how many replicas the tenant's quota could ever allow."""
+        charges = self._charges(job, flavor, 1)
+        return min(self.most(job, charge.flavor) // charge.amount for charge in charges)
+
+    def most(self, job: JobSpec, flavor: str) -> int:
+        """Return the most of a flavor that the tenant's quota could ever give to such a job."""
+        most = self._tree.potential(job.tenant, flavor)
+        return most if job.preemptible else min(most, self._firm_quota(job.tenant, flavor))
+
+    def _firm_quota(self, tenant: str, flavor: str) -> int:
+        return self.nominal(tenant, flavor) if flavor in self._tree.flavors else UNLIMITED
+
+    # -- in a window --------------------------------------------------------------------------
+
+    def left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
+        """Return what the tenant's quota leaves to such a job in all of rows first..last-1."""
+        left = self._profile.quota_left(job.tenant, flavor, first, last)
+        return left if job.preemptible else min(left, self._firm_left(job, flavor, first, last))
+
+    def _firm_left(self, job: JobSpec, flavor: str, first: int, last: int) -> int:
+        """Return what is left to jobs that may not be evicted in rows first..last-1.
+
+        They live within what their tenant owns itself, whatever its other jobs borrow: what they
+        held beyond, its lender could never have back. Those that hold something at any time of the
+        window are summed.
+
+        Source: KAI docs/priority (non-preemptible jobs in quota), allocatedNonPreemptible.
+        """
+        times = self._profile.times
+        begin_s, end_s = times[first], times[last] if last < len(times) else math.inf
+        held = sum(
+            hold.amount
+            for hold in self._firm.get((job.tenant, flavor), ())
+            if hold.start_s < end_s and hold.end_s > begin_s
+        )
+        return self._firm_quota(job.tenant, flavor) - held
+
+    def by_quota(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
+        """Return how many replicas the tenant's quota allows in rows first..last-1."""
+        most = job.replicas_max
+        for charge in self._charges(job, flavor, 1):
+            most = min(most, self.left(job, charge.flavor, first, last) // charge.amount)
+        return most
+
+    def power_left_uw(self, first: int, last: int) -> int | None:
+        """Return what the power cap leaves in all of the rows first..last-1; None = no cap."""
+        if self._power.cap_uw is None:
+            return None
+        return self._power.left_uw(self._profile.power_uw(first, last))
+
+    def by_power(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
+        """Return how many replicas the power cap allows in rows first..last-1."""
+        left = self.power_left_uw(first, last)
+        each = 0 if left is None else self._power.needs_uw(job, flavor, 1)
+        if left is None or each == 0:
+            return job.replicas_max
+        return max(0, min(job.replicas_max, left // each))
+
+    def replicas(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
+        """Return how many replicas quota and power cap allow in rows first..last-1."""
+        return min(self.by_quota(job, flavor, first, last), self.by_power(job, flavor, first, last))
+
+    # -- whose is it --------------------------------------------------------------------------
+
+    def owns(self, job: JobSpec, flavors: Sequence[int]) -> bool:
+        """Return whether the tenant owns what it would hold with the job, in a limited flavor."""
+        return any(self._owns(job, flavor) for flavor in flavors)
+
+    def _owns(self, job: JobSpec, flavor: int) -> bool:
+        ledger, limited = self._profile.ledger, self._tree.flavors
+        charges = self._charges(job, flavor, job.replicas_min)
+        within = all(
+            ledger.used(job.tenant, name) + amount <= self.nominal(job.tenant, name)
+            for name, amount in charges
+            if name in limited
+        )
+        return within and (flavor == ANY or charges[-1].flavor in limited)
+
+    def may_own(self, job: JobSpec, flavors: Sequence[int], last: int) -> bool:
+        """Return whether room that others give is the job's to take in rows 0..last-1.
+
+        All but firm jobs may.
+        """
+        return job.preemptible or any(
+            all(
+                self._firm_left(job, charge.flavor, 0, last) >= charge.amount
+                for charge in self._charges(job, flavor, job.replicas_min)
+            )
+            for flavor in flavors
+        )
