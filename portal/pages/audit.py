@@ -15,6 +15,7 @@ from portal.flavor_names import flavor_label
 from portal.pages.amounts import devices_text
 from portal.pages.audit_words import FIELDS, KINDS, VALUES, spoken
 from portal.pages.signed_in import SignedInRequest, require_platform_admin
+from portal.pages.weight_words import weights_text
 
 ROWS_A_PAGE = 50
 VERBS = {
@@ -82,4 +83,6 @@ def _value(field: str, value: object, names: Names) -> str:
         return devices_text(int(text))
     if field == "flavor":
         return flavor_label(text)
+    if field == "weights":
+        return weights_text(text)
     return names.get(field, {}).get(text) or spoken(VALUES, text)

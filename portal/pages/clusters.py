@@ -12,6 +12,7 @@ from portal.pages import clock
 from portal.pages.forms.clusters import PolicyForm
 from portal.pages.forms.pairings import PairingForm
 from portal.pages.forms.throughputs import ThroughputForm
+from portal.pages.forms.weights import weight_initial
 from portal.pages.shell import Shell
 from portal.pages.signed_in import (
     SignedInRequest,
@@ -82,6 +83,7 @@ def _initial(cluster: Cluster) -> dict[str, Any]:
         "solver": policy.solver,
         "power_cap_w": policy.power_cap_w,
         **{f"kind_{kind}": strategy for kind, strategy in policy.kinds},
+        **weight_initial(row.weights),
     }
 
 

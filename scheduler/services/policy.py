@@ -14,6 +14,8 @@ from scheduler.decide.validate import MOST_POWER_W
 from scheduler.models import SchedulingPolicy
 from scheduler.services.setup import policy_ensure
 from scheduler.services.strategies import checked_strategies, refuse_two
+from scheduler.services.weights import changed_weights
+from scheduler.weights import differing
 from telemetry.models import Cluster
 from tenants import policies
 from tenants.audit import acting
@@ -45,9 +47,10 @@ def policy_update(
     shadow: object = None,
     solver: object = None,
     power_cap_w: object = UNCHANGED,
+    weights: object = UNCHANGED,
     **preemption: object,
 ) -> SchedulingPolicy:
-    """Change a cluster's policy; None leaves a value as it is. The next cycle obeys.
+    """Change a cluster's policy; None leaves most values as they are. The next cycle obeys.
 
     Args:
         actor: who.
@@ -59,6 +62,8 @@ def policy_update(
         shadow: strategy that decides beside for comparison; "" = none.
         solver: of the optimising strategy.
         power_cap_w: watts of board power that may be allocated; None = no cap.
+        weights: group -> name -> number, see `scheduler.weights.GROUPS`; what is not named stays,
+            None in the place of a number, a group or the whole = its defaults.
         **preemption: any of PREEMPTION_FLAGS and PREEMPTION_MOST.
 
     Raises:
@@ -73,6 +78,8 @@ def policy_update(
         policy_ensure(cluster=cluster)
         row = SchedulingPolicy.objects.select_for_update().get(cluster=cluster)
         refuse_two(wanted.get("strategy", row.strategy), wanted.get("kinds", row.kinds))
+        if weights is not UNCHANGED:
+            wanted["weights"] = differing(changed_weights(row.weights, weights))
         for name, value in wanted.items():
             setattr(row, name, value)
         row.save(update_fields=list(wanted))

@@ -1,8 +1,6 @@
 """The stored policy of a cluster -> the engine's."""
 
 import logging
-from dataclasses import fields, replace
-from typing import TypeVar
 
 from scheduler.choices import JobKind
 from scheduler.core.policy import (
@@ -11,22 +9,21 @@ from scheduler.core.policy import (
     Policy,
     PreemptionPolicy,
     PriorityWeights,
+    QosFactors,
 )
 from scheduler.decide.strategies.base import RULES, STRATEGIES
-from scheduler.decide.validate import MOST_WEIGHT
 from scheduler.models import SchedulingPolicy
 from scheduler.selectors.policies import policy_get
+from scheduler.weights import in_force
 from telemetry.models import Cluster
 
 logger = logging.getLogger(__name__)
-
-WeightsT = TypeVar("WeightsT", PriorityWeights, ObjectiveWeights)
 
 
 def policy_of(cluster: Cluster) -> Policy:
     """Return how decisions are made on a cluster."""
     row = policy_get(cluster=cluster)
-    weights = row.weights if isinstance(row.weights, dict) else {}
+    weights = in_force(row.weights)
     known = row.strategy in STRATEGIES
     if not known:
         logger.error("strategy unknown cluster=%s strategy=%s", cluster.slug, row.strategy)
@@ -34,8 +31,12 @@ def policy_of(cluster: Cluster) -> Policy:
         strategy=row.strategy if known else RULES,
         budget_s=row.budget_s,
         placement=row.placement,
-        order=_weights(PriorityWeights(), weights.get("order")),
-        objective=_weights(ObjectiveWeights(), weights.get("objective")),
+        order=PriorityWeights(**weights["order"]),
+        objective=ObjectiveWeights(**weights["objective"]),
+        qos=QosFactors(**weights["qos"]),
+        backfill_depth=int(weights["queue"]["backfill_depth"]),
+        remedy_depth=int(weights["queue"]["remedy_depth"]),
+        patience_s=weights["queue"]["patience_s"],
         solver=row.solver if row.solver in SOLVERS else SOLVERS[0],
         kinds=_kinds(row.kinds, row.strategy if known else RULES),
         power_cap_w=row.power_cap_w,
@@ -65,17 +66,3 @@ def _kinds(given: object, strategy: str) -> tuple[tuple[str, str], ...]:
     if len(good) < len(values) or len(beside) > 1:
         logger.error("strategies of kinds not obeyed kinds=%s", values)
     return tuple(good.items()) if len(beside) <= 1 else ()
-
-
-def _weights(defaults: WeightsT, given: object) -> WeightsT:
-    """Return the defaults with what is given in their place; what is no weight is logged."""
-    values = given if isinstance(given, dict) else {}
-    names = {field.name for field in fields(defaults)}
-    good = {
-        name: float(value)
-        for name, value in values.items()
-        if name in names and isinstance(value, int | float) and 0 <= value <= MOST_WEIGHT
-    }
-    if good.keys() != values.keys():
-        logger.error("weights unknown names=%s", sorted(values.keys() - good.keys()))
-    return replace(defaults, **good)

@@ -13,6 +13,7 @@ from scheduler.choices import STRATEGY_NAMES, PlacementScore, Solver
 from scheduler.models import SchedulingPolicy
 from scheduler.selectors.policies import policy_get
 from scheduler.services.policy import PREEMPTION_FLAGS, PREEMPTION_MOST, policy_update
+from scheduler.weights import GROUPS, Values, in_force
 from telemetry import selectors
 from telemetry.choices import ClusterKind
 from telemetry.models import Cluster
@@ -33,6 +34,29 @@ class ClusterSerializer(serializers.Serializer[Cluster]):
     clock_scale = serializers.FloatField(help_text="Simulated seconds per real second.")
     sampled_at = serializers.DateTimeField(allow_null=True)
     sense_error = serializers.CharField(help_text="Why sensing failed last time.")
+
+
+def _group(name: str, what: str) -> serializers.DictField:
+    defaults = ", ".join(f"{key} {bound.default:g}" for key, bound in GROUPS[name].items())
+    return serializers.DictField(
+        child=serializers.FloatField(allow_null=True, min_value=0),
+        required=False,
+        allow_null=True,
+        help_text=f"{what} Defaults: {defaults}. Null brings a default back.",
+    )
+
+
+class WeightsSerializer(serializers.Serializer[Values]):
+    """The numbers that tune a cluster's decisions, those in force."""
+
+    order = _group("order", "Weights of the queue order; age_max_s in seconds.")
+    objective = _group("objective", "Weights of the optimising strategy.")
+    qos = _group("qos", "Quality of service in 0..1 by job kind.")
+    queue = _group("queue", "How far down the queue is planned; patience_s in seconds.")
+
+    def to_representation(self, instance: object) -> Values:
+        """Return every number, where only those that differ from the defaults are stored."""
+        return in_force(instance)
 
 
 class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
@@ -59,6 +83,9 @@ class PolicySerializer(serializers.Serializer[SchedulingPolicy]):
         required=False,
         allow_null=True,
         help_text="Watts of board power that may be allocated; null: no cap.",
+    )
+    weights = WeightsSerializer(
+        required=False, allow_null=True, help_text="What is not named stays; null: all defaults."
     )
     preempt_by_reclaim = serializers.BooleanField(
         required=False, help_text="Tenants may claim their quota back."

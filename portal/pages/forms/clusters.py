@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from portal.pages.cycle_words import CYCLE_WORDS
-from portal.pages.forms.tenants import ServiceForm
+from portal.pages.forms.weights import WeightsForm
 from scheduler.choices import STRATEGY_NAMES, JobKind, PlacementScore, Solver
 from scheduler.services.policy import BUDGET_MOST_S, PREEMPTION_MOST
 
@@ -19,7 +19,7 @@ def _seconds(name: str, label: Any, help_text: Any) -> forms.FloatField:
     )
 
 
-class PolicyForm(ServiceForm):
+class PolicyForm(WeightsForm):
     """Strategies, time and placement of a cluster's cycles, and whom they may evict."""
 
     strategy = forms.ChoiceField(
@@ -104,5 +104,7 @@ class PolicyForm(ServiceForm):
     def wanted(self) -> dict[str, Any]:
         """Return what `policy_update` takes."""
         values = dict(self.cleaned_data)
+        weights = self.taken_weights(values)
         kinds = {kind.value: values.pop(f"kind_{kind.value}") for kind in JobKind}
-        return values | {"kinds": {kind: name for kind, name in kinds.items() if name}}
+        given = {kind: name for kind, name in kinds.items() if name}
+        return values | {"kinds": given, "weights": weights}

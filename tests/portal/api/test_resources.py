@@ -74,6 +74,24 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
         "shadow": "",
         "solver": "highs",
         "power_cap_w": None,
+        "weights": {
+            "order": {
+                "priority_class": 1000.0,
+                "fair_share": 500.0,
+                "age": 300.0,
+                "size": 50.0,
+                "age_max_s": 604800.0,
+                "qos": 100.0,
+            },
+            "objective": {
+                "utilisation": 1.0,
+                "performance": 1.0,
+                "fairness": 1.0,
+                "energy": 0.1,
+            },
+            "qos": {"training": 0.0, "inference": 1.0, "batch": 0.0, "notebook": 1.0},
+            "queue": {"backfill_depth": 100, "remedy_depth": 10, "patience_s": 86400.0},
+        },
         "preempt_by_reclaim": True,
         "preempt_by_fair_share": True,
         "preempt_by_priority": False,
@@ -117,6 +135,49 @@ def test_who_runs_the_portal_changes_how_a_cluster_decides(root: APIClient, ada:
     assert lifted.json()["power_cap_w"] is None
     assert ada.get(path).json()["strategy"] == "optimising"
     assert ada.patch(path, {"strategy": "rules"}, format="json").status_code == 403
+
+
+def test_the_numbers_that_tune_decisions_are_set_and_brought_back(
+    root: APIClient, ada: APIClient
+) -> None:
+    path = f"{V1}clusters/this-machine/policy/"
+    asked: dict[str, Any] = {"order": {"age": 7}, "queue": {"patience_s": 60, "remedy_depth": 0}}
+    told = root.patch(path, {"weights": asked}, format="json").json()["weights"]
+    assert (told["order"]["age"], told["order"]["size"]) == (7.0, 50.0)
+    assert (told["queue"]["patience_s"], told["queue"]["remedy_depth"]) == (60.0, 0)
+    assert SchedulingPolicy.objects.get().weights == asked
+    assert root.patch(path, {"weights": told}, format="json").json()["weights"] == told
+    back = root.patch(path, {"weights": None}, format="json").json()["weights"]
+    assert back["queue"] == {"backfill_depth": 100, "remedy_depth": 10, "patience_s": 86400.0}
+    assert SchedulingPolicy.objects.get().weights == {}
+    assert ada.patch(path, {"weights": asked}, format="json").status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("weights", "field"),
+    [
+        ({"order": {"speed": 1}}, "weights.order.speed"),
+        ({"magic": {}}, "weights.magic"),
+        ("heavy", "weights"),
+        ({"order": {"age": -1}}, "weights.order.age"),
+        ({"order": {"age": "7"}}, "weights.order.age"),
+        ({"order": {"age": 10**4000}}, "weights.order.age"),
+        ({"order": {"age": {"a": []}}}, "weights.order.age"),
+        ({"qos": {"batch": 1.01}}, "weights.qos.batch"),
+        ({"queue": {"backfill_depth": 0.5}}, "weights.queue.backfill_depth"),
+    ],
+)
+def test_a_wrong_weight_is_refused_by_name(root: APIClient, weights: object, field: str) -> None:
+    path = f"{V1}clusters/this-machine/policy/"
+    refused = root.patch(path, {"weights": weights}, format="json")
+    assert (refused.status_code, list(refused.json()["fields"])) == (400, [field])
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999"])
+def test_a_weight_that_is_no_number_is_refused(root: APIClient, number: str) -> None:
+    path = f"{V1}clusters/this-machine/policy/"
+    body = f'{{"weights": {{"order": {{"age": {number}}}}}}}'
+    assert root.patch(path, body, content_type="application/json").status_code == 400
 
 
 def test_a_member_sees_their_own_tenants_only(ada: APIClient, root: APIClient) -> None:

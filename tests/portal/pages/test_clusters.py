@@ -33,6 +33,55 @@ def test_a_wrong_policy_is_refused(root: Client, world: World, wrong: dict[str, 
     assert SchedulingPolicy.objects.get(cluster=world.demo).strategy == "optimising"
 
 
+def test_weights_are_tuned_and_an_empty_field_brings_the_default_back(
+    root: Client, world: World
+) -> None:
+    tuned = {"order_age": "7", "qos_batch": "0.5", "queue_backfill_depth": "20"}
+    assert root.post(PATH, FIELDS | tuned).status_code == 302
+    row = SchedulingPolicy.objects.get(cluster=world.demo)
+    assert row.weights == {
+        "order": {"age": 7},
+        "qos": {"batch": 0.5},
+        "queue": {"backfill_depth": 20},
+    }
+    initial = root.get(PATH).context["form"].initial
+    assert (initial["order_age"], initial.get("order_size")) == (7, None)
+    page = text_of(root.get("/admin/audit/?q=demo"))
+    assert "Order of the queue: Age 7.0" in page
+    assert root.post(PATH, FIELDS | {"order_age": ""}).status_code == 302
+    row.refresh_from_db()
+    assert row.weights == {}
+
+
+def test_each_weight_says_what_it_does_and_its_default(root: Client) -> None:
+    page = text_of(root.get(PATH))
+    assert "Weight of how long the job has waited. Default: 300." in page
+    assert "Who has waited so long has its turn as under the rules. Default: 86400." in page
+    assert 'placeholder="604800"' in page
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"order_age": "-1"},
+        {"order_age": "nan"},
+        {"order_age": "1e10"},
+        {"order_age": "seven"},
+        {"qos_batch": "1.5"},
+        {"queue_backfill_depth": "2.5"},
+        {"queue_remedy_depth": "101"},
+    ],
+)
+def test_a_wrong_weight_opens_the_fold_and_says_so(
+    root: Client, world: World, wrong: dict[str, str]
+) -> None:
+    answer = root.post(PATH, FIELDS | wrong)
+    assert answer.status_code == 422
+    assert list(answer.context["form"].errors) == list(wrong)
+    assert '<details class="mb-3" open>' in text_of(answer)
+    assert SchedulingPolicy.objects.get(cluster=world.demo).weights == {}
+
+
 @pytest.mark.parametrize("who", ["ada", "lead", "viewer", "eve"])
 def test_nobody_else_switches_it(world: World, who: str) -> None:
     assert world.sees(getattr(world, who)).post(PATH, FIELDS).status_code == 403
