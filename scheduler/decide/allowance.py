@@ -138,6 +138,25 @@ class Allowance:
         )
         return within and (flavor == ANY or charges[-1].flavor in limited)
 
+    def own_first(self, job: JobSpec, flavors: Sequence[int]) -> Sequence[int]:
+        """Return the flavors that a job may use, those first of which its tenant owns enough.
+
+        Who names flavors gets them in that order, borrowed or not, as in Kueue by default.
+
+        Source: Kueue concepts, flavorFungibility, whenCanBorrow.
+        """
+        if job.flavors or len(flavors) == 1:
+            return flavors
+        return sorted(flavors, key=lambda flavor: self._borrows(job, flavor))
+
+    def _borrows(self, job: JobSpec, flavor: int) -> bool:
+        ledger, limited = self._profile.ledger, self._tree.flavors
+        return any(
+            ledger.used(job.tenant, name) + amount > self.nominal(job.tenant, name)
+            for name, amount in self._charges(job, flavor, job.replicas_min)
+            if name in limited
+        )
+
     def may_own(self, job: JobSpec, flavors: Sequence[int], last: int) -> bool:
         """Return whether room that others give is the job's to take in rows 0..last-1.
 

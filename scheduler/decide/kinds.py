@@ -17,6 +17,9 @@ from scheduler.decide.foes import NO_FOES, Foes
 MOST_JOBS_KNOWN = 1 << 16
 """The kinds of so many jobs are remembered."""
 
+LEAST_SPEED = 1e-9
+"""Of a flavor on which a class is said not to move at all."""
+
 
 @dataclass(slots=True, eq=False)
 class Kind:
@@ -109,6 +112,15 @@ class Kinds:
         """
         key = (job.job_class or job.kind, self._fleet.flavors[flavor].name)
         return self._throughputs.get(key, self.normalised[flavor])
+
+    def speed(self, job: JobSpec, flavor: int) -> float:
+        """Return what a replica of an elastic job is worth on a flavor, 1 where nothing is known.
+
+        Jobs of a fixed size are served in the order of their flavors.
+        """
+        if job.replicas_min == job.replicas_max or not self.measured_class(job):
+            return 1.0
+        return max(self.throughput(job, flavor), LEAST_SPEED)
 
     def _smallest_first(self, flavor: int) -> tuple[bool, float, str]:
         spec = self._fleet.flavors[flavor]

@@ -208,7 +208,7 @@ class Session:
     ) -> Fit | None:
         """Return the best way to start a job now, None if there is none.
 
-        As many replicas as possible; among equals the flavor that comes first.
+        As many replicas as possible, of a measured elastic job the most throughput; then by flavor.
 
         Args:
             job: the job, admissible.
@@ -223,17 +223,20 @@ class Session:
         end_s = self._until(job, rows, whatever_reserved=whatever_reserved)
         last = rows or self.window(end_s)
         best: Fit | None = None
+        most, least = 0.0, max(job.replicas_min, 1)
         full = ordinary  # until quota was in the way somewhere
-        for flavor in self.allowed(job) if flavors is None else flavors:
+        choice = self.allowed(job) if flavors is None else flavors
+        for flavor in self.allowance.own_first(job, choice):
+            speed = self.kinds.speed(job, flavor)
             replicas = self.allowance.replicas(job, flavor, 0, last)
-            if replicas < max(job.replicas_min, best.replicas + 1 if best else 1):
+            if replicas < least or replicas * speed <= most:
                 full = False
                 continue
             replicas = min(replicas, self.room_now(job, flavor, last, end_s))
-            if replicas >= max(job.replicas_min, best.replicas + 1 if best else 1):
+            if replicas >= least and replicas * speed > most:
                 site = self._site(job, flavor, replicas, last, end_s)
-                best = Fit(flavor, replicas, self.now_s, site)
-                if replicas == job.replicas_max:
+                best, most = Fit(flavor, replicas, self.now_s, site), replicas * speed
+                if replicas == job.replicas_max and speed == 1:
                     break
         if full and best is None:
             self._full[kind] = job.time_limit_s

@@ -14,7 +14,7 @@ from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
-from tests.builders import NOW_S, FleetBuilder, job, world
+from tests.builders import NOW_S, FleetBuilder, job, tenant, world
 
 RULES = Policy(strategy="rules")
 
@@ -52,6 +52,30 @@ def test_a_measured_class_gets_its_fastest_flavor_and_others_the_smallest() -> N
 def test_the_kind_is_the_class_of_a_job_that_names_none() -> None:
     table = {("batch", "v100"): 1.0, ("batch", "p100"): 0.5, ("batch", "k80"): 0.1}
     assert flavor_of(measured([job("a", devices=1)], table)) == "v100"
+
+
+def test_a_job_of_any_flavor_takes_what_its_tenant_owns_and_leaves_others_theirs() -> None:
+    """k80 is the smallest, but u's; t owns a v100. Named in that order, k80 is borrowed."""
+    lines = {"k80": 0, "p100": 0, "v100": 1}
+    tree = [tenant("root", k80=0, p100=0, v100=0), tenant("t", under="root", **lines)]
+    tree += [tenant("u", under="root", k80=1, p100=1, v100=0)]
+    anywhere = replace(measured([job("a", devices=1)]), tenants=tuple(tree))
+    assert flavor_of(anywhere) == "v100"
+    named = replace(anywhere, pending=(job("a", devices=1, flavors=["k80", "v100"]),))
+    assert flavor_of(named) == "k80"
+
+
+@pytest.mark.parametrize(("speed", "chosen"), [(0.6, "large"), (0.4, "small")])
+def test_an_elastic_job_goes_where_its_replicas_together_are_fastest(
+    speed: float, chosen: str
+) -> None:
+    """Two replicas at 1.0 on small are worth 2.0; four on large 2.4, or 1.6."""
+    fleet = FleetBuilder().flavor("small", cu=300.0).flavor("large", cu=900.0)
+    fleet.node("n1", devices=2, flavor="small").node("n2", devices=4, flavor="large")
+    elastic = job("a", devices=1, replicas=1, replicas_max=4, flavors=["small", "large"])
+    known = {("lm", "small"): 1.0, ("lm", "large"): speed}
+    snapshot = world(fleet, [replace(elastic, job_class="lm")])
+    assert flavor_of(replace(snapshot, throughputs=known)) == chosen
 
 
 def test_a_named_flavor_is_kept_whatever_was_measured() -> None:
