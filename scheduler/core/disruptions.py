@@ -131,12 +131,16 @@ def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
 
 
 def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
-    """Check that the taker has waited, the loser has run, and neither is evicted too often."""
+    """Check that the taker has waited, and that the loser has run and is not evicted too often.
+
+    What an elastic job has beyond its smallest gang it may lose however short it ran.
+    """
     uid, spec, taker = loss.job.spec.uid, loss.job.spec, loss.taker
     asks_s = max(taker.submitted_s, taker.not_before_s, taker.promised_s) + policy.delay_s
     require(asks_s <= now_s, f"job {taker.uid!r} has not waited for the delay yet")
     ran_s = now_s - loss.job.started_s
-    require(ran_s >= policy.min_runtime_s, f"job {uid!r} has run for {ran_s} s only")
+    ran = loss.cause is None or ran_s >= policy.min_runtime_s
+    require(ran, f"job {uid!r} has run for {ran_s} s only")
     allowed = {
         EvictionCause.PREEMPTED: policy.by_priority,
         EvictionCause.RECLAIMED: policy.by_reclaim,

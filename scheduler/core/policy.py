@@ -58,7 +58,8 @@ class PreemptionPolicy:
         by_priority: a job may evict jobs of lower priority within its tenant's reach.
         by_reclaim: a tenant below its quota may claim it back from those above theirs.
         delay_s: a job waits this long before anybody is evicted for it.
-        min_runtime_s: nobody is evicted that ran for less since its last start.
+        min_runtime_s: nobody is evicted that ran for less since its last start; who has more
+            replicas than it needs may be shrunk to those.
         most_evictions: a job that was evicted so often is left alone.
         grace_s: between the order to end and the end, for a checkpoint.
         by_fair_share: a tenant that borrows may take from one that borrows more for its weight.

@@ -107,7 +107,6 @@ def broken_shrinks(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> 
             "law 6": job.spec.priority <= taker.priority,
             "law 7": not fence or fence[0] in lines.line(job.spec.tenant),
             "delay": plan.now_s >= asks_s,
-            "min_runtime": plan.now_s - job.started_s >= policy.min_runtime_s,
             "allowed": policy.by_reclaim or policy.by_priority or policy.by_fair_share,
         }
         found += [f"{one.uid}: {name}" for name, good in checks.items() if not good]

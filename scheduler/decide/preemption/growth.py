@@ -10,7 +10,7 @@ A resize begins a job anew from its last checkpoint, so it must be worth it. A j
 - it gains more than it loses: replicas added, times the time that is left, against the replicas it
   has, times the time since its last checkpoint.
 
-What it borrows so can be reclaimed, and it is shrunk again before anybody is evicted.
+What it borrows so can be reclaimed, at once, and it is shrunk again before anybody is evicted.
 
 Source: KAI docs/elastic (min and max pods); torchrun --nnodes=MIN:MAX (all workers restart).
 """

@@ -4,7 +4,7 @@ Order of criteria: lower priority first, then who loses the least work (device-s
 last checkpoint; core-seconds for jobs without devices), then who started last, then uid.
 
 Source: Kueue pkg/scheduler/preemption/common/ordering.go (lowest priority, then most recent); KEP
-477 and KAI min-runtime for the work that is lost.
+477 and KAI min-runtime for the work that is lost, and for the replicas beyond the smallest gang.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Losers:
         amount, cpu: (jobs,) milli-units of that flavor and of CPU that one replica is charged.
         replicas: (jobs,) how many each has.
         extra: (jobs,) how many of them it can do without; 0 where it may not be shrunk.
-        evictable: (jobs,) it was not evicted too often yet.
+        evictable: (jobs,) it was not evicted too often yet, and ran for long enough.
         lost: (jobs,) work that it loses, device-seconds or core-seconds.
         cells: what they hold.
         against: (classes, classes) 1 where two never share a device (`Foes`).
@@ -64,6 +64,9 @@ class Losers:
 def losers_of(session: Session) -> Losers:
     """Return who may lose at all: preemptible, not told to end, and running for long enough.
 
+    The least run time protects the smallest gang only: who has just grown can be shrunk at once, so
+    that nobody waits for what a job took because it was idle.
+
     Who would have ended by the time at which somebody evicted now is gone need not be evicted.
     """
     policy, now_s = session.policy.preemption, session.now_s
@@ -75,7 +78,7 @@ def losers_of(session: Session) -> Losers:
         and job.ending_s is None
         and job.replicas
         and job.spec.tenant in session.tree.index
-        and now_s - job.started_s >= policy.min_runtime_s
+        and (_ran_enough(job, policy, now_s) or len(job.replicas) > job.spec.replicas_min)
         and ends_s(job.spec, job.started_s) > session.notice_s
     )
     jobs = sorted(open_to_it, key=lambda job: _order(job, now_s))
@@ -97,6 +100,10 @@ def _order(job: RunningJob, now_s: float) -> tuple[int, float, float, str]:
     return job.spec.priority, lost_work(job, now_s), -job.started_s, job.spec.uid
 
 
+def _ran_enough(job: RunningJob, policy: PreemptionPolicy, now_s: float) -> bool:
+    return now_s - job.started_s >= policy.min_runtime_s
+
+
 def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionPolicy) -> Losers:
     flavors = (*(flavor.name for flavor in session.snapshot.fleet.flavors), CPU_FLAVOR)
     held = [session.held.flavor_held(job) for job in jobs]
@@ -116,7 +123,13 @@ def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionP
         cpu=_ints([spec.shape.cpu_milli for spec in specs]),
         replicas=_ints([len(job.replicas) for job in jobs]),
         extra=_ints([max(0, len(job.replicas) - job.spec.replicas_min) for job in jobs]),
-        evictable=_ints([spec.preempted_count < policy.most_evictions for spec in specs]),
+        evictable=_ints(
+            [
+                job.spec.preempted_count < policy.most_evictions
+                and _ran_enough(job, policy, session.now_s)
+                for job in jobs
+            ]
+        ),
         lost=np.array([lost_work(job, session.now_s) for job in jobs], dtype=np.float64),
         cells=cells_of(session.layout, session.tree, [session.hold_of(job) for job in jobs]),
         against=session.layout.foes.against,

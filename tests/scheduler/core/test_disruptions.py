@@ -311,3 +311,14 @@ def test_a_claim_and_a_guarantee_are_of_one_flavor() -> None:
                 verify(mixed, plan(reclaim()))
         else:
             verify(mixed, plan(reclaim()))
+
+
+def test_only_the_smallest_gang_is_protected_by_the_least_run_time() -> None:
+    """e has three replicas, needs two and began a second ago: it may lose the third, not all."""
+    snapshot = waited(small(), submitted_s=NOW_S - 900)
+    *others, e = snapshot.running
+    snapshot = replace(snapshot, running=(*others, replace(e, started_s=NOW_S - 1)))
+    policy = Policy(preemption=LAW)
+    verify(snapshot, plan(resizes=(Resize("e", places(2, 3), "a"),)), policy)
+    with pytest.raises(InvalidPlanError, match=r"1\.0 s only"):
+        verify(snapshot, plan(reclaim("e")), policy)

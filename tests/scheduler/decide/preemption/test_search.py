@@ -146,3 +146,13 @@ def test_watts_are_won_back_like_places() -> None:
     plan = decide(snapshot, policy, now_s=NOW_S, budget_s=1.0)
     verify(snapshot, plan, policy)
     assert told(plan) == {"r": 0}
+
+
+def test_who_has_just_grown_gives_it_back_at_once() -> None:
+    """e may run on one and took a's three idle devices a second ago, which began it anew.
+
+    It can't be evicted for 599 s more, and need not be.
+    """
+    e = stretches("e", 1, (0, 0), (0, 1), (0, 2), (0, 3), ran_s=1)
+    assert told(plan_of(site((4,), [e], wants(devices=3), a=3, b=1))) == {"e": 1}
+    assert told(plan_of(site((4,), [e], wants(devices=4), a=4, b=0))) == {}
