@@ -1,6 +1,9 @@
 """What holds of preemption on random fleets, trees and streams, over many cycles."""
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -177,6 +180,80 @@ def _check_nobody_starves(toy: Toy, before: dict[str, JobSpec], quotas: list[int
             and toy.now_s - spec.submitted_s >= LAW.delay_s
         ]
         assert not patient or len(mine) + len(promised) >= quota, (i, quota, patient)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_nobody_waits_for_its_own_while_others_could_lawfully_give_it(data: st.DataObject) -> None:
+    """Gangs, large and elastic jobs on one node, quotas that add up to it, a least run time.
+
+    Not in one cycle only: what starts behind a job in the queue may change what is lawful.
+    """
+    law = replace(LAW, most_evictions=1_000_000)
+    quotas = data.draw(st.lists(st.integers(0, 4), min_size=2, max_size=3))
+    fleet = FleetBuilder().flavor("a100").node("n", cpu=64, devices=max(1, sum(quotas)))
+    tenants = [tenant("all", a100=0)]
+    tenants += [tenant(f"t{i}", under="all", a100=n) for i, n in enumerate(quotas)]
+    toy = Toy(fleet, tenants, Policy(strategy="rules", preemption=law))
+    starved = set[str]()
+    for _ in range(12):
+        for i in range(len(quotas)):
+            for _ in range(data.draw(st.integers(0, 2))):
+                least = data.draw(st.sampled_from([1, 1, 2]))
+                spec = job(
+                    f"j{len(toy.lasts_s):02d}",
+                    tenant=f"t{i}",
+                    devices=data.draw(st.sampled_from([1, 1, 2, 4])),
+                    replicas=least,
+                    replicas_max=least + data.draw(st.sampled_from([0, 0, 2])),
+                    limit_s=100_000.0,
+                )
+                toy.arrive(spec, data.draw(st.sampled_from([90.0, 5000.0])))
+        before = dict(toy.waiting)
+        toy.cycle()
+        now = {spec.uid for spec in before.values() if _could_have_its_own(toy, spec, quotas)}
+        assert not now & starved, (toy.now_s, sorted(now & starved))
+        starved = now
+        toy.pass_time(20.0)
+
+
+def _could_have_its_own(toy: Toy, spec: JobSpec, quotas: list[int]) -> bool:
+    """Return whether a job waits for what is its tenant's, and some jobs could lawfully give it."""
+    asks_s = max(spec.submitted_s, toy.waiting.get(spec.uid, spec).promised_s) + LAW.delay_s
+    if spec.uid not in toy.waiting or asks_s > toy.now_s or toy.waiting[spec.uid].promised_s:
+        return False
+    held = dict.fromkeys((f"t{i}" for i in range(len(quotas))), 0)
+    for one in toy.running.values():
+        stays = one.replicas if one.ending_s is None else one.keeps
+        held[one.spec.tenant] += one.spec.shape.devices * len(stays)
+    for other in toy.waiting.values():
+        if other.promised_s:
+            held[other.tenant] += other.shape.devices * other.replicas_min
+    wants, spare = spec.shape.devices * spec.replicas_min, dict(zip(held, quotas, strict=True))
+    lacks = wants - (sum(quotas) - sum(held.values()))
+    if lacks <= 0 or held[spec.tenant] + wants > spare.pop(spec.tenant):
+        return False
+    return any(
+        sum(given.values()) >= lacks and all(held[t] - given[t] >= spare[t] for t in spare)
+        for given in _gifts(toy, sorted(spare))
+    )
+
+
+def _gifts(toy: Toy, tenants: list[str]) -> Iterator[Counter[str]]:
+    """Give tenant -> devices for every choice of who shrinks by how much and who is evicted."""
+    choices = []
+    for one in toy.running.values():
+        if one.spec.tenant in tenants and one.ending_s is None and one.started_s < toy.now_s:
+            extra, each = len(one.replicas) - one.spec.replicas_min, one.spec.shape.devices
+            given = [each * n for n in range(max(0, extra) + 1)]
+            if toy.now_s - one.started_s >= LAW.min_runtime_s:
+                given.append(each * len(one.replicas))
+            choices.append([(one.spec.tenant, amount) for amount in given])
+    for some in product(*choices):
+        found = Counter[str]()
+        for slug, amount in some:
+            found[slug] += amount
+        yield found
 
 
 @settings(max_examples=60, deadline=None)

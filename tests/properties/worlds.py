@@ -110,7 +110,8 @@ def busy(draw: st.DrawFn, fleet: FleetBuilder) -> list[RunningJob]:
             )
             memory = FLAVORS[node.flavor][1]
             devices = range(first, first + size)
-            found.append(running(spec, n, devices, started_s=NOW_S - 200, gpu_memory_mib=memory))
+            started_s = NOW_S - draw(st.sampled_from([200, 700]))  # protected, and open to others
+            found.append(running(spec, n, devices, started_s=started_s, gpu_memory_mib=memory))
     return found
 
 
