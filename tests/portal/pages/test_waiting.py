@@ -13,7 +13,7 @@ ENGINE = Path(__file__).resolve().parents[3] / "scheduler/decide"
 SAID_BY_FUNCTIONS = {
     "explain.py": ("quota_evidence", "free_evidence", "unavailable_evidence"),
     "admission.py": ("refusal", "_never", "never_fits_evidence", "quota_ever_evidence", "asked"),
-    "eta.py": ("_timed",),
+    "eta.py": ("_told",),
 }
 
 
