@@ -18,7 +18,7 @@ A role in a tenant holds in all tenants below it. Somebody who is not active may
 """
 
 from tenants.choices import Role
-from tenants.models import Tenant, Viewer
+from tenants.models import Tenant, TenantQuerySet, Viewer
 
 SUBMITTERS = (Role.ADMIN, Role.LEAD, Role.MEMBER)
 LEADERS = (Role.ADMIN, Role.LEAD)
@@ -61,7 +61,16 @@ def may_manage_parent(viewer: Viewer, tenant: Tenant) -> bool:
 
 def may_set_quota(viewer: Viewer, tenant: Tenant) -> bool:
     """Return whether the viewer may say what the tenant owns: an admin above it."""
-    return may_manage_parent(viewer, tenant)
+    return bool(quota_tenants(viewer).filter(pk=tenant.pk).exists())
+
+
+def quota_tenants(viewer: Viewer) -> TenantQuerySet:
+    """Return the tenants of which the viewer may say what they own."""
+    managed: TenantQuerySet = Tenant.objects.where_role(viewer, ADMINS)
+    if is_platform_admin(viewer):
+        return managed
+    below: TenantQuerySet = Tenant.objects.filter(parent__in=managed)
+    return below
 
 
 def may_create_tenant(viewer: Viewer, parent: Tenant | None) -> bool:

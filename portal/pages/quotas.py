@@ -115,6 +115,10 @@ def quota_remove(request: SignedInRequest, pk: int) -> HttpResponse:
     return redirect(f"{reverse('pages:admin-quotas')}?cluster={row.cluster.slug}")
 
 
+def _editable(request: SignedInRequest) -> set[str]:
+    return set(policies.quota_tenants(request.user).values_list("slug", flat=True))
+
+
 def _editable_or_404(request: SignedInRequest, slug: str) -> Tenant:
     row = tenant_or_404(request, slug)
     if not policies.may_set_quota(request.user, row):
@@ -127,11 +131,7 @@ def tables(request: SignedInRequest, cluster: Cluster) -> list[FlavorTable]:
     snapshot = snapshots.take(cluster=cluster, now=clock.now()).snapshot
     capacity = capacity_of(snapshot.fleet)
     trees = quota_tree(viewer=request.user, cluster=cluster, usage=own_use(snapshot))
-    editable = {
-        row.tenant.slug
-        for row in tenant_tree(viewer=request.user)
-        if policies.may_set_quota(request.user, row.tenant)
-    }
+    editable = _editable(request)
     ledger = quota_ledger(snapshot)
     return [_flavor_table(tree, capacity, editable, ledger) for tree in trees]
 
@@ -183,7 +183,10 @@ def _cluster(request: SignedInRequest) -> Cluster | None:
 def _form(
     request: SignedInRequest, cluster: Cluster, data: Any = None, initial: Any = None
 ) -> QuotaForm:
-    fleet = snapshots.take(cluster=cluster, now=clock.now()).snapshot.fleet
+    fleet, editable = (
+        snapshots.take(cluster=cluster, now=clock.now()).snapshot.fleet,
+        _editable(request),
+    )
     owned = quota_list(viewer=request.user, cluster=cluster).values_list("flavor", flat=True)
     flavors = sorted({*capacity_of(fleet), *owned})
     return QuotaForm(
@@ -192,7 +195,7 @@ def _form(
         tenants=[
             (row.tenant.slug, row.tenant.name)
             for row in tenant_tree(viewer=request.user)
-            if policies.may_set_quota(request.user, row.tenant)
+            if row.tenant.slug in editable
         ],
         flavors=[(flavor, flavor_label(flavor)) for flavor in flavors],
     )

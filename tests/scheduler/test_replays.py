@@ -129,5 +129,5 @@ def test_recording_costs_the_same_number_of_queries_for_any_number_of_jobs(
         job = world.submit(name, devices=2)
         world.cycle(after_s=1.0)
         run(world, job, 10.0)
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(24):
         assert len(since(world).trace.jobs) == 6

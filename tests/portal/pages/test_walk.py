@@ -13,6 +13,9 @@ from tests.portal.pages.conftest import A100, World
 BELONGS_TO_A_TENANT = {"uid", "tenant", "pk"}
 """Arguments that name something of one tenant; `slug` does on tenants' own pages."""
 
+OF_ALL = ("admin/throughputs/", "admin/pairings/")
+"""Pages of what holds for all tenants alike."""
+
 
 def routes() -> Iterator[URLPattern]:
     for pattern in urlpatterns:
@@ -41,6 +44,8 @@ def is_of_tenants(pattern: URLPattern) -> bool:
 
 def is_of_one_tenant(pattern: URLPattern) -> bool:
     names = set(pattern.pattern.converters)
+    if str(pattern.pattern).startswith(OF_ALL):
+        return False
     return bool(names & BELONGS_TO_A_TENANT) or (is_of_tenants(pattern) and "slug" in names)
 
 
