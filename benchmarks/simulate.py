@@ -104,6 +104,7 @@ def measure(site: Snapshot, jobs: Sequence[SimJob], decider: Decider) -> dict[st
         "events_per_min": round(60 * result.events / wall_s),
         "events_per_cpu_min": round(60 * result.events / cpu_s),
         "events": result.events,
+        "evictions": sum(job.evictions for job in result.jobs),
         "cycles": result.cycles,
         "cycle_ms": round(1000 * wall_s / max(result.cycles, 1), 4),
         "wall_s": round(wall_s, 2),

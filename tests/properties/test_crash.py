@@ -26,7 +26,7 @@ from tests.scheduler.world import World
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-STEPS = 90
+STEPS = 96
 """A few more than such a cycle has; the test of the whole range says if that is not so."""
 
 WHEN_ROOM_IS_MADE = ("decides", "waits", "hands over")

@@ -68,6 +68,7 @@ def test_nothing_of_the_portals_environment_leaks(
         "KILTER_ATTEMPT",
         "KILTER_REPLICA",
         "KILTER_REPLICAS",
+        "KILTER_CHECKPOINT_DIR",
         "KILTER_GPU_MILLI",
         "KILTER_GPU_MEMORY_MIB",
     }
