@@ -6,7 +6,6 @@ from typing import NamedTuple, TypeAlias
 
 from scheduler.core.snapshot import JobSpec, TenantNode
 from scheduler.decide.backfill import Hold, Profile
-from scheduler.decide.feasibility import ANY
 from scheduler.decide.power import PowerCap
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
 
@@ -129,14 +128,8 @@ class Allowance:
         return any(self._owns(job, flavor) for flavor in flavors)
 
     def _owns(self, job: JobSpec, flavor: int) -> bool:
-        ledger, limited = self._profile.ledger, self._tree.flavors
-        charges = self._charges(job, flavor, job.replicas_min)
-        within = all(
-            ledger.used(job.tenant, name) + amount <= self.nominal(job.tenant, name)
-            for name, amount in charges
-            if name in limited
-        )
-        return within and (flavor == ANY or charges[-1].flavor in limited)
+        main = self._charges(job, flavor, job.replicas_min)[-1].flavor
+        return main in self._tree.flavors and not self._borrows(job, flavor)
 
     def own_first(self, job: JobSpec, flavors: Sequence[int]) -> Sequence[int]:
         """Return the flavors that a job may use, those first of which its tenant owns enough.

@@ -1,7 +1,7 @@
 """One decision, on one screen: the function that production, estimate and benchmarks call."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from importlib import import_module
 from operator import attrgetter
 
@@ -9,7 +9,7 @@ from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, WaitReason
-from scheduler.core.snapshot import JobSpec, Snapshot
+from scheduler.core.snapshot import Expectation, JobSpec, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
@@ -20,7 +20,7 @@ from scheduler.decide.validate import validate, validate_policy, validate_times
 LATE_FRAC, LATE_LEAST_S = 0.1, 0.05
 """A strategy is late that takes longer than its budget by this part, and by so much at least."""
 
-EVERYTHING = attrgetter("p50_s", "p90_s", "waited_s", "started", "gang")
+EVERYTHING = attrgetter(*(field.name for field in fields(Expectation)))
 """Of an `Expectation`, to order them by."""
 
 

@@ -87,3 +87,19 @@ def test_what_a_tenant_owns_is_had_back_however_far_back_its_job_stands() -> Non
     assert [pending.uid for pending in plan.pending] == ["ahead", "mine"]
     assert {preempt.beneficiary for preempt in plan.preempts} == {"mine"}
     assert plan.pending[1].code is WaitReason.WAITING_FOR_PREEMPTED_JOBS
+
+
+def test_where_no_quota_says_who_owns_what_nobody_is_overdue() -> None:
+    """Both ask for all four cores. The lower class has waited an hour: long enough to claim, but
+    nothing is its tenant's own, so the class decides.
+    """
+    waiting = [
+        job("old", tenant="t", cpu=4, submitted_s=NOW_S - 3600),
+        job("high", tenant="u", cpu=4, priority=1),
+    ]
+    fleet = FleetBuilder().node("n1", cpu=4)
+    plan = plan_of(world(fleet, waiting, tenants=[tenant("t"), tenant("u")]))
+    assert [start.uid for start in plan.starts] == ["high"]
+    owners = [tenant("t", cpu=4), tenant("u", cpu=0)]
+    plan = plan_of(world(fleet, waiting, tenants=owners))
+    assert [start.uid for start in plan.starts] == ["old"]
