@@ -74,6 +74,7 @@ MIDDLEWARE = [
     "auditlog.middleware.AuditlogMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.accounts.middleware.SignInRequiredMiddleware",
+    "portal.pages.middleware.GoneMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"

@@ -1,12 +1,17 @@
 """What rows have in common that who runs the portal gives: who may, and what a value may be."""
 
+from typing import Any
+
 from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from scheduler import events
 from scheduler.services.texts import checked_job_class
 from telemetry.models import Cluster
 from tenants import policies
+from tenants.audit import acting
 from tenants.errors import InvalidValueError, NotAllowedError
 from tenants.values import shown
 
@@ -27,6 +32,19 @@ def wake() -> None:
     """Have every cluster decide anew, as what was said is of all of them."""
     for slug in Cluster.objects.filter(enabled=True).values_list("slug", flat=True):
         events.changed(cluster_slug=slug)
+
+
+def forget(*, actor: User, rows: QuerySet[Any]) -> None:
+    """Delete the one row of `rows`.
+
+    Raises:
+        NotAllowedError: the actor does not run the portal.
+        ObjectDoesNotExist: somebody else was first.
+    """
+    require_admin(actor)
+    with transaction.atomic(), acting(actor):
+        rows.select_for_update().get().delete()
+        wake()
 
 
 def checked_class(name: str, value: object) -> str:

@@ -12,6 +12,7 @@ from scheduler.services.given import (
     checked_class,
     checked_fraction,
     checked_note,
+    forget,
     require_admin,
     wake,
 )
@@ -75,10 +76,7 @@ def pairing_delete(*, actor: User, row: Pairing) -> None:
         NotAllowedError: the actor does not run the portal.
         Pairing.DoesNotExist: somebody else was first.
     """
-    require_admin(actor)
-    with transaction.atomic(), acting(actor):
-        Pairing.objects.select_for_update().get(pk=row.pk).delete()
-        wake()
+    forget(actor=actor, rows=Pairing.objects.filter(pk=row.pk))
 
 
 def _check_count(more: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from scheduler.services.given import (
     checked_class,
     checked_fraction,
     checked_note,
+    forget,
     require_admin,
     wake,
 )
@@ -65,7 +66,4 @@ def throughput_delete(*, actor: User, row: Throughput) -> None:
         NotAllowedError: the actor does not run the portal.
         Throughput.DoesNotExist: somebody else was first.
     """
-    require_admin(actor)
-    with transaction.atomic(), acting(actor):
-        Throughput.objects.select_for_update().get(pk=row.pk).delete()
-        wake()
+    forget(actor=actor, rows=Throughput.objects.filter(pk=row.pk))

@@ -1,6 +1,7 @@
 """Quotas as a tree, edited in place."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -11,6 +12,7 @@ from scheduler import loop
 from scheduler.models import Job
 from scheduler.ports import cluster_executor
 from tenants.models import Quota
+from tenants.services import quota_delete
 from tests import factories
 from tests.portal.pages.conftest import A100, World, text_of
 
@@ -104,3 +106,14 @@ def test_more_tenants_cost_a_bounded_number_of_queries(ada: Client, world: World
     for number in range(5):
         factories.tenant(f"below{number}", world.vision)
     assert queries() == few <= 60
+
+
+def test_who_comes_second_to_remove_a_quota_is_told_that_there_is_none(
+    root: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def after_another(**asked: Any) -> None:
+        Quota.objects.all().delete()
+        quota_delete(**asked)
+
+    monkeypatch.setattr("portal.pages.quotas.quota_delete", after_another)
+    assert root.post(f"/admin/quotas/{quota(world).pk}/remove/").status_code == 404

@@ -1,11 +1,13 @@
 """Throughputs, said and removed from the page of the clusters."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from django.test import Client
 
 from scheduler.models import LearntThroughput, Throughput
+from scheduler.services.throughputs import throughput_delete
 from tests.portal.pages.conftest import A100, World, text_of
 
 PAGE = "/admin/clusters/?cluster=demo"
@@ -59,3 +61,17 @@ def test_nobody_else_says_it(world: World, who: str) -> None:
     assert browser.post(SAVE, ROW).status_code == 403
     assert browser.post(f"/admin/throughputs/{row.pk}/remove/").status_code == 403
     assert Throughput.objects.count() == 1
+
+
+def test_who_comes_second_to_remove_a_row_is_told_that_there_is_none(
+    root: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root.post(SAVE, ROW)
+    row = Throughput.objects.get()
+
+    def after_another(**asked: Any) -> None:
+        Throughput.objects.all().delete()
+        throughput_delete(**asked)
+
+    monkeypatch.setattr("portal.pages.throughputs.throughput_delete", after_another)
+    assert root.post(f"/admin/throughputs/{row.pk}/remove/").status_code == 404
