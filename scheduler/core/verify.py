@@ -145,12 +145,11 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
 def _check_reserved(snapshot: Snapshot, now_s: float, job: JobSpec, start: Start) -> None:
     """No job runs, by its time limit, on a node while that is reserved for others."""
     used = {replica.node for replica in start.replicas}
-    names = upwards(snapshot, job.tenant) if snapshot.reservations else ()
     for one in snapshot.reservations:
         meets = one.start_s < now_s + job.time_limit_s and one.end_s > now_s
-        if meets and one.tenants.isdisjoint(names) and job.uid not in one.jobs:
-            free = used.isdisjoint(one.nodes)
-            _require(free, f"job {job.uid!r} is in the way of reservation {one.id!r}")
+        if meets and not used.isdisjoint(one.nodes):
+            may = job.uid in one.jobs or not one.tenants.isdisjoint(upwards(snapshot, job.tenant))
+            _require(may, f"job {job.uid!r} is in the way of reservation {one.id!r}")
 
 
 def _check_wishes(fleet: Fleet, job: JobSpec, start: Start) -> None:

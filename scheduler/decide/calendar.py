@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from scheduler.core.snapshot import IntArray, JobSpec, Reservation, TenantNode
+from scheduler.core.snapshot import IntArray, JobSpec, Reservation
+from scheduler.decide.quota import QuotaTree
 
 NOBODY = np.zeros(0, dtype=np.int64)
 NOBODY.setflags(write=False)
@@ -26,21 +27,14 @@ class Calendar:
 
     Args:
         reservations: any order.
-        tenants: parents before children; what is reserved for one is so for all below it.
+        tree: of quotas; what is reserved for a tenant is so for all below it.
         now_s: epoch seconds.
     """
 
     def __init__(
-        self,
-        reservations: Sequence[Reservation],
-        tenants: Sequence[TenantNode] = (),
-        *,
-        now_s: float,
+        self, reservations: Sequence[Reservation], tree: QuotaTree, *, now_s: float
     ) -> None:
-        self._above: dict[str, frozenset[str]] = {}
-        for tenant in tenants:
-            above = self._above.get(tenant.parent or "", frozenset())
-            self._above[tenant.slug] = above | {tenant.slug}
+        self._tree = tree
         self._all = [one for one in reservations if one.end_s > now_s]
         moments = {t for one in self._all for t in (one.start_s, one.end_s)}
         self.times_s = sorted(t for t in moments if t > now_s)
@@ -50,7 +44,8 @@ class Calendar:
         """Return which reservations the job may use, as positions known to this calendar."""
         if not self._all:
             return frozenset()
-        names = self._above.get(job.tenant, frozenset({job.tenant}))
+        n = self._tree.index.get(job.tenant, -1)
+        names = {self._tree.slugs[k] for k in self._tree.path(n)} if n >= 0 else set()
         return frozenset(
             i for i, one in enumerate(self._all) if job.uid in one.jobs or names & one.tenants
         )

@@ -77,7 +77,7 @@ class Session:
         self._names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
         self._filters: dict[Demand, Filter] = {}
         self._rooms: dict[tuple[Demand, TopologyWish | None], int] = {}
-        self.calendar = Calendar(snapshot.reservations, snapshot.tenants, now_s=now_s)
+        self.calendar = Calendar(snapshot.reservations, self.tree, now_s=now_s)
         self.kinds = Kinds(snapshot.fleet, self.calendar, snapshot.throughputs, self.layout.foes)
         self.possible: set[tuple[Kind, str, bool]] = set()
         self._scorers: dict[str, Scorer] = {}

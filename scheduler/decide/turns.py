@@ -87,8 +87,10 @@ class Turns:
     def _is_overdue(self, job: JobSpec) -> bool:
         """Return whether a job has waited too long for what its tenant owns and may claim back."""
         limits = self.policy.preemption
-        if not limits.by_reclaim or overdue_from_s(job, limits) > self.now_s:
-            return False
+        late = limits.by_reclaim and overdue_from_s(job, limits) <= self.now_s
+        return late and self._owns(job)
+
+    def _owns(self, job: JobSpec) -> bool:
         return self.session.allowance.owns(job, self.session.allowed(job))
 
     def _usable(self, job: JobSpec) -> tuple[str, ...]:
@@ -132,8 +134,7 @@ class Turns:
         outlook = Outlook(None)
         if len(self._waiting) < self.policy.backfill_depth:
             outlook = self._plan_ahead(job, self.session.fit_later(job))
-        elif self.session.allowance.owns(job, self.session.allowed(job)):
-            # however far back: what a tenant owns it can have back
+        elif self._owns(job):  # however far back: what a tenant owns it can have back
             outlook = self._plan_ahead(job, None)
         if helped and outlook.fit:
             params = {"start_s": outlook.fit.start_s, "starts_now": False}
@@ -249,14 +250,10 @@ class Turns:
             refused = [known.get(pending.uid, pending) for pending in refused]
             moves = self.starts or self.preemption.preempts or self.preemption.resizes
             lasts_until_s = 0.0 if moves else lasting.lasts_until_s(self.session, timed)
-        return Plan(
-            cluster=self.snapshot.cluster,
-            now_s=self.now_s,
-            starts=tuple(self.starts),
+        return replace(
+            self.draft(report),
             pending=(*timed, *sorted(refused, key=lambda pending: pending.uid)),
             fair_shares=self.shares.rows(),
-            solver=report,
-            preempts=tuple(self.preemption.preempts),
             resizes=(*self.preemption.resizes, *grown),
             lasts_until_s=lasts_until_s,
             clashes=clashes.of_input(self.session, self._never),

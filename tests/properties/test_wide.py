@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import EvictionCause, Plan, Preempt, Resize, Start
 from scheduler.core.policy import Policy
-from scheduler.core.reasons import NEVER, WaitReason
+from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import ReplicaPlacement, Snapshot, TenantNode
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import losers_of
 from scheduler.decide.preemption.search import cheapest_room
-from scheduler.decide.remedies import apply
 from scheduler.decide.strategies.rules import REPORT
 from scheduler.decide.turns import Turns
 from tests.builders import NOW_S, with_pending
+from tests.properties.advice import assert_advice_is_true
 from tests.properties.brute import wrongs
 from tests.properties.stories import Story
 from tests.properties.wide import policies, wide_worlds
@@ -241,20 +241,7 @@ def refusal_of(snapshot: Snapshot, plan: Plan, policy: Policy) -> str:
 @settings(max_examples=60, suppress_health_check=SLOW_TO_DRAW)
 @given(wide_worlds(), policies())
 def test_what_would_help_helps_when_tried(snapshot: Snapshot, policy: Policy) -> None:
-    plan = plan_of(snapshot, policy)
-    jobs = {job.uid: job for job in snapshot.pending}
-    for pending in plan.pending:
-        for remedy in pending.remedies:
-            if remedy.code == "later":
-                continue
-            world, changed = apply(snapshot, jobs[pending.uid], remedy)
-            others = [job for job in snapshot.pending if job.uid != pending.uid]
-            tried = plan_of(with_pending(world, [*others, changed]), policy)
-            if remedy.params.get("starts_now"):
-                assert pending.uid in {s.uid for s in tried.starts}, remedy
-            elif pending.code in NEVER:
-                after = {p.uid: p.code for p in tried.pending}
-                assert after.get(pending.uid) not in NEVER, remedy
+    assert_advice_is_true(snapshot, lambda world: plan_of(world, policy))
 
 
 # -- who comes first -----------------------------------------------------------------------------

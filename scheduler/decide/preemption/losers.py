@@ -111,19 +111,19 @@ def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionP
     return Losers(
         jobs=tuple(jobs),
         flavors=flavors,
-        tenant=_ints([session.tree.index[spec.tenant] for spec in specs]),
-        priority=_ints([spec.priority for spec in specs]),
-        main=_ints([len(flavors) - 1 if flavor == ANY else flavor for flavor in held]),
-        amount=_ints(
+        tenant=ints([session.tree.index[spec.tenant] for spec in specs]),
+        priority=ints([spec.priority for spec in specs]),
+        main=ints([len(flavors) - 1 if flavor == ANY else flavor for flavor in held]),
+        amount=ints(
             [
                 spec.shape.cpu_milli if flavor == ANY else spec.shape.device_milli
                 for spec, flavor in zip(specs, held, strict=True)
             ]
         ),
-        cpu=_ints([spec.shape.cpu_milli for spec in specs]),
-        replicas=_ints([len(job.replicas) for job in jobs]),
-        extra=_ints([max(0, len(job.replicas) - job.spec.replicas_min) for job in jobs]),
-        evictable=_ints(
+        cpu=ints([spec.shape.cpu_milli for spec in specs]),
+        replicas=ints([len(job.replicas) for job in jobs]),
+        extra=ints([max(0, len(job.replicas) - job.spec.replicas_min) for job in jobs]),
+        evictable=ints(
             [
                 job.spec.preempted_count < policy.most_evictions
                 and _ran_enough(job, policy, session.now_s)
@@ -136,5 +136,6 @@ def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionP
     )
 
 
-def _ints(values: Sequence[int]) -> IntArray:
+def ints(values: Sequence[int]) -> IntArray:
+    """Return integers as an array."""
     return np.array(values, dtype=np.int64)

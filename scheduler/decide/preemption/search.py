@@ -27,7 +27,7 @@ from scheduler.decide.feasibility import Free
 from scheduler.decide.preemption.bound import Bound
 from scheduler.decide.preemption.claim import CAUSES, NOBODY, Claim
 from scheduler.decide.preemption.laws import Laws
-from scheduler.decide.preemption.losers import Losers
+from scheduler.decide.preemption.losers import Losers, ints
 from scheduler.decide.preemption.offers import Offer, offers, pieces_of, release
 from scheduler.decide.preemption.room import Cut, Room
 from scheduler.decide.preemption.subsets import by_price
@@ -236,7 +236,7 @@ class _Search:
         self._offers = offers(
             self._losers, pieces, self._shrinks, free, demand, most=2 * wanted + MORE_OFFERS
         )
-        nodes = np.union1d(ready, _ints([offer.node for offer in self._offers]))
+        nodes = np.union1d(ready, ints([offer.node for offer in self._offers]))
         nodes = np.setdiff1d(nodes, self._closed())
         return Trial(
             session,
@@ -331,7 +331,3 @@ class _Search:
 
 
 _SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
-
-
-def _ints(values: Sequence[int]) -> IntArray:
-    return np.array(values, dtype=np.int64)
