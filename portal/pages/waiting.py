@@ -190,6 +190,7 @@ _NAMES = {
     "topology": lambda: _("all replicas in"),
     "placement_wish": lambda: _("its place"),
     "interference": lambda: _("interference class"),
+    "anti_affinity": lambda: _("never on a node with"),
     "replicas_anywhere": lambda: _("replicas that fit anywhere"),
     "throttled_devices": lambda: _("devices throttled for heat"),
 }
@@ -232,6 +233,7 @@ _CHANGES: dict[str, Callable[[Pending], dict[str, Any]]] = {
     "less_gpu_memory": lambda p: {"gpu_memory_mib": memory_as_typed(int(p["gpu_memory_mib"]))},
     "less_memory": lambda p: {"memory_mib": memory_as_typed(int(p["memory_mib"]))},
     "prefer_topology": lambda p: {"required_topology": "", "preferred_topology": p["topology"]},
+    "drop_anti_affinity": lambda _p: {"anti_affinity": ""},
     "share_nodes": lambda _p: {"placement_wish": PlacementWish.SPREAD.value},
     "shorter_time_limit": lambda p: {"time_limit_s": duration_as_typed(float(p["time_limit_s"]))},
 }

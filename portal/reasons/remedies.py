@@ -58,6 +58,7 @@ REMEDIES: dict[str, Sentence] = {
         _("Prefer %(level)s instead of requiring it")
         % {"level": TopologyLevel(p.get("topology", TopologyLevel.NODE)).label}
     ),
+    "drop_anti_affinity": lambda _p: _("Let it share nodes with the others of its group"),
     "share_nodes": lambda _p: _("Spread the replicas, but let some share a node"),
     "preemptible": lambda _p: _("Choose a priority class whose jobs may be evicted"),
     "later": lambda p: (

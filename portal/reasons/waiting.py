@@ -168,6 +168,11 @@ def _fragmented(evidence: Numbers) -> str:
         return _(
             "Enough is free, but not one node for each replica: %(near)s find a node of their own."
         ) % {"near": evidence.get("replicas_that_fit", 0)}
+    if "anti_affinity" in evidence:
+        return _(
+            "Enough is free, but on nodes where other jobs of the group %(name)s are; without "
+            "them there is room for %(near)s of its replicas."
+        ) % {"name": evidence["anti_affinity"], "near": evidence.get("replicas_that_fit", 0)}
     if "interference" in evidence:
         return _(
             "Enough is free, but beside jobs that would slow it down or that it would: "

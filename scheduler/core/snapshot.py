@@ -133,6 +133,8 @@ class JobSpec:
             its job); "" = as the policy says.
         job_class: key of `Snapshot.throughputs`; "" = its kind.
         interference: key of `Snapshot.pairs`, for a fraction; "" = shares with anybody.
+        anti_affinity: name of a group; jobs of one tenant that name the same one never share a
+            node (Nova's server groups of that name, a group being of its tenant); "" = of none.
     """
 
     uid: str
@@ -156,6 +158,7 @@ class JobSpec:
     placement_wish: str = ""
     job_class: str = ""
     interference: str = ""
+    anti_affinity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,7 @@ def verify(
         _check_reserved(snapshot, plan.now_s, jobs[start.uid], start)
     _check_capacity(snapshot.fleet, jobs, plan)
     _check_sharing(snapshot, jobs, plan)
+    _check_apart(snapshot, jobs, plan)
     _check_quota(snapshot, jobs, plan)
     if policy and policy.power_cap_w is not None:
         _check_power(snapshot.fleet, plan, policy.power_cap_w)
@@ -208,6 +209,21 @@ def _least_memory(shape: ReplicaShape, has_mib: int) -> int:
     """Return what a replica takes of a device's memory: all, what it asks for, or its part."""
     part = shape.gpu_memory_mib or has_mib * shape.gpu_milli // WHOLE_MILLI
     return part if shape.gpu_milli < WHOLE_MILLI else has_mib
+
+
+def _check_apart(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> None:
+    """Nothing starts on a node where another job of its tenant and group is or starts."""
+    there: dict[tuple[str, str, int], set[str]] = {}
+    held = [(job.spec, job.replicas) for job in snapshot.running]
+    for job, replicas in [*held, *((jobs[s.uid], s.replicas) for s in plan.starts)]:
+        for replica in replicas if job.anti_affinity else ():
+            key = (job.tenant, job.anti_affinity, replica.node)
+            there.setdefault(key, set()).add(job.uid)
+    for start in plan.starts:
+        job = jobs[start.uid]
+        for replica in start.replicas if job.anti_affinity else ():
+            others = there[job.tenant, job.anti_affinity, replica.node] - {job.uid}
+            _require(not others, f"job {job.uid!r} shares a node with {sorted(others)}")
 
 
 def _check_sharing(snapshot: Snapshot, jobs: dict[str, JobSpec], plan: Plan) -> None:

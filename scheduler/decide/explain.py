@@ -14,7 +14,7 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.foes import ANYBODY
 from scheduler.decide.power import MICRO
 from scheduler.decide.quota import Charge
-from scheduler.decide.session import Session, Shortage
+from scheduler.decide.session import WHATEVER_RESERVED_S, Session, Shortage
 from scheduler.decide.standing import above_quota
 from scheduler.decide.topology import reach
 
@@ -144,13 +144,16 @@ def free_evidence(
 def _wish_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:
     """Return what alone keeps a job from starting that would fit without it.
 
-    That all replicas are in one domain or on a node each, or that it can't bear who shares devices.
+    That all replicas are in one domain or on a node each, that no other of its group is on a node,
+    or that it can't bear who shares devices.
     """
     wishes: dict[str, tuple[object, JobSpec]] = {}
     if job.topology and job.topology.required:
         wishes["topology"] = (job.topology.level.value, replace(job, topology=None))
     if job.placement_wish == ONE_PER_NODE:
         wishes["placement_wish"] = (ONE_PER_NODE, replace(job, placement_wish=""))
+    if job.anti_affinity:
+        wishes["anti_affinity"] = (job.anti_affinity, replace(job, anti_affinity=""))
     if session.layout.foes.of(job) != ANYBODY:
         wishes["interference"] = (job.interference, replace(job, interference=""))
     for name, (wish, without) in wishes.items():
@@ -205,6 +208,7 @@ def _fits_on_unavailable(session: Session, job: JobSpec, flavors: list[int]) -> 
         whatever = session.counted(session.demand(job, flavor, whatever_health=True), 1)
         counts = usable.counts.copy()
         counts[nodes] = whatever.counts[nodes]
+        counts[session.closed(session.kind(job), session.now_s, WHATEVER_RESERVED_S)] = 0
         if reach(session.layout, counts, job.topology) >= job.replicas_min:
             return True
     return False

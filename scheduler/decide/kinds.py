@@ -9,6 +9,7 @@ from scheduler.core.resources import ONE_PER_NODE, is_flavor
 from scheduler.core.snapshot import Fleet, JobSpec
 from scheduler.core.throughputs import Throughputs
 from scheduler.core.topology import WITHIN_NODE
+from scheduler.decide.apart import Group, group_of
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import remember
 from scheduler.decide.feasibility import ANY, Demand, flavor_index
@@ -29,11 +30,13 @@ class Kind:
         allowed: flavors that they may use, best first.
         mine: reservations that they may use (`Calendar.open_to`).
         demands: (flavor, whatever health) -> the demand of one replica.
+        apart: group whose jobs never share a node with them, None for none.
     """
 
     allowed: tuple[int, ...]
     mine: frozenset[int]
     demands: dict[tuple[int, bool], Demand]
+    apart: Group | None = None
 
 
 class Kinds:
@@ -67,9 +70,10 @@ class Kinds:
                 job.placement_wish,
                 self.measured_class(job),
                 self._foes.of(job),
+                group_of(job),
             )
             same = (job.shape, allowed, job.tolerations, job.replicas_min, mine, wishes)
-            known = (job, self._kinds.setdefault(same, Kind(allowed, mine, {})))
+            known = (job, self._kinds.setdefault(same, Kind(allowed, mine, {}, wishes[-1])))
             remember(self._of, id(job), known, MOST_JOBS_KNOWN)
         return known[1]
 

@@ -112,6 +112,8 @@ def _changed(job: JobSpec, code: str, params: Mapping[str, Any]) -> JobSpec:
             changes = {"preemptible": True}
         case "prefer_topology":
             changes = {"topology": job.topology and replace(job.topology, required=False)}
+        case "drop_anti_affinity":
+            changes = {"anti_affinity": ""}
         case "share_nodes":
             changes = {"placement_wish": SPREAD}
         case "fewer_replicas":
@@ -211,6 +213,8 @@ def _softer(job: JobSpec) -> Iterator[Remedy]:
         yield Remedy("prefer_topology", {"topology": job.topology.level.value})
     if job.placement_wish == ONE_PER_NODE:
         yield Remedy("share_nodes")
+    if job.anti_affinity:
+        yield Remedy("drop_anti_affinity")
 
 
 def _amounts(job: JobSpec) -> Iterator[_Amount]:

@@ -17,12 +17,13 @@ from scheduler.core.reasons import WaitReason
 from scheduler.core.snapshot import IntArray, JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.core.topology import WITHIN_NODE, TopologyWish
 from scheduler.decide.allowance import Allowance
+from scheduler.decide.apart import Apart
 from scheduler.decide.backfill import Hold, Profile, release_foes
 from scheduler.decide.calendar import Calendar
 from scheduler.decide.counts import Counted, Counts, Pool, remember
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flavor_index
 from scheduler.decide.foes import Foes, met_pairs
-from scheduler.decide.holdings import Ends, Holdings, by_limit
+from scheduler.decide.holdings import Ends, Holdings, by_limit, without
 from scheduler.decide.kinds import Kind, Kinds
 from scheduler.decide.placement import Fit, Site, place
 from scheduler.decide.power import PowerCap
@@ -64,6 +65,7 @@ class Session:
         free_at_start: what was free before anything was decided.
         held: all that runs or was started in this cycle, and what it holds.
         calendar: reservations and maintenance.
+        apart: where jobs are that keep others of their group away.
         kinds: what jobs may use, for all of a kind at once.
         possible: kind, tenant and whether preemptible of jobs that may run some day.
         notice_s: when a job is gone that is told to end now, epoch seconds after now.
@@ -116,8 +118,10 @@ class Session:
         self.allowance = Allowance(
             self.snapshot.tenants, self.tree, self.charges, self.power, self.profile
         )
+        self.apart = Apart()
         for one, end_s in zip(self.held.active, ends_s, strict=True):
             self.allowance.note(one.job, one.hold, self.now_s, end_s)
+            self.apart.note(one.job, one.hold.replicas, self.now_s, end_s)
         self._no_earlier: dict[Kind, float] = {}
         self.explained: dict[tuple[Kind, tuple[int, ...]], tuple[int, Shortage]] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
@@ -185,6 +189,17 @@ class Session:
             return 1  # nobody takes anything later, so row 0 is the tightest
         return self.profile.until(end_s)
 
+    def closed(self, kind: Kind, begin_s: float, end_s: float) -> IntArray:
+        """Return the nodes that a run in [begin_s, end_s) must not use, ascending.
+
+        They are reserved for others then, or a job of the same group is there, to be kept apart.
+        With an end before the begin, whatever is reserved.
+        """
+        reserved = self.calendar.closed(kind.mine, begin_s, end_s)
+        if kind.apart is None:
+            return reserved
+        return np.union1d(reserved, self.apart.closed(kind.apart, begin_s, end_s))
+
     def room_now(
         self, job: JobSpec, flavor: int, rows: int, end_s: float = WHATEVER_RESERVED_S
     ) -> int:
@@ -193,7 +208,7 @@ class Session:
         Where the job requires a topology, that is what the roomiest domain takes.
         """
         counted = self.counted(self.demand(job, flavor), rows)
-        closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
+        closed = self.closed(self.kind(job), self.now_s, end_s)
         if job.topology:
             return reach(self.layout, _without(counted.counts, closed), job.topology)
         return counted.total - int(counted.counts[closed].sum()) if len(closed) else counted.total
@@ -275,7 +290,7 @@ class Session:
 
     def _open_site(self, job: JobSpec, demand: Demand, rows: int, end_s: float) -> Site:
         site = self.site(demand, rows)
-        closed = self.calendar.closed(self.kind(job).mine, self.now_s, end_s)
+        closed = self.closed(self.kind(job), self.now_s, end_s)
         return site._replace(counts=_without(site.counts, closed)) if len(closed) else site
 
     # -- later --------------------------------------------------------------------------------
@@ -290,7 +305,7 @@ class Session:
                 return None
             for flavor in self.allowed(job):
                 counts = self.filter(self.demand(job, flavor)).count(self.profile.row(k))
-                counts[self.calendar.closed(key.mine, times[k], times[k])] = 0
+                counts[self.closed(key, times[k], times[k])] = 0
                 if reach(self.layout, counts, job.topology) < job.replicas_min:
                     continue
                 if not quick_seen:
@@ -321,7 +336,7 @@ class Session:
         start_s, demand = self.profile.times[k], self.demand(job, flavor)
         wanted, counts = self.filter(demand), np.zeros(self.layout.nodes, dtype=np.int64)
         counts[nodes] = wanted.count(part, nodes)
-        closed = self.calendar.closed(self.kind(job).mine, start_s, start_s + job.time_limit_s)
+        closed = self.closed(self.kind(job), start_s, start_s + job.time_limit_s)
         counts[closed] = 0
         if reach(self.layout, counts, job.topology) < job.replicas_min:
             return None
@@ -345,6 +360,7 @@ class Session:
         hold = Hold(job.tenant, charges, job.shape, replicas, self.layout.foes.of(job))
         self.profile.hold(hold, fit.start_s, fit.start_s + job.time_limit_s)
         self.allowance.note(job, hold, fit.start_s, fit.start_s + job.time_limit_s)
+        self.apart.note(job, replicas, fit.start_s, fit.start_s + job.time_limit_s)
         if fit.start_s == self.now_s:
             self.held.start(job, hold)
             for scorer in self._scorers.values():
@@ -361,6 +377,7 @@ class Session:
         left, ends_s = self.held.hold_of(job, lost), by_limit(self.now_s)
         self.profile.release(left, self.notice_s, ends_s(job.spec, job.started_s))
         self.held.leave(job, left, self.notice_s)
+        self.apart.leave(job.spec, without(job.replicas, lost), self.notice_s)
         self._full.clear()  # there is more room later than there was
         self._no_earlier.clear()
 

@@ -124,6 +124,13 @@ class Job(models.Model):
         db_default="",
         help_text=_("Class by which it shares a device with others; empty: its class."),
     )
+    anti_affinity = models.CharField(
+        max_length=80,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Group of the tenant's jobs of which no two share a node; empty: none."),
+    )
     checkpoint_interval_s = models.PositiveIntegerField(
         default=0,
         db_default=0,

@@ -163,3 +163,14 @@ def checked_job_class(value: object) -> str:
         _("%(value)s is not a class: letters, digits, dots and hyphens, 80 at most.")
         % {"value": shown(value)},
     )
+
+
+def checked_group(value: object) -> str:
+    """Return the name of a group of jobs, "" where none is named; a refusal is of field ""."""
+    if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
+        return str(value)
+    raise InvalidValueError.of(
+        "",
+        _("%(value)s is not the name of a group: letters, digits, dots and hyphens, 80 at most.")
+        % {"value": shown(value)},
+    )

@@ -28,6 +28,7 @@ from scheduler.services.references import (
 from scheduler.services.texts import (
     checked_command,
     checked_env,
+    checked_group,
     checked_image,
     checked_job_class,
     checked_name,
@@ -74,6 +75,7 @@ class JobRequest:
     placement_wish: str = ""
     job_class: str = ""
     interference: str = ""
+    anti_affinity: str = ""
     checkpoint_interval_s: int = 0
 
 
@@ -138,6 +140,7 @@ FIELDS = (
     "placement_wish",
     "job_class",
     "interference",
+    "anti_affinity",
     "checkpoint_interval_s",
 )
 """All that a request may name."""
@@ -256,6 +259,9 @@ def _wishes(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
     }
     for name in ("job_class", "interference"):
         found[name] = problems.check(name, partial(checked_job_class, given.get(name, "")), "")
+    found["anti_affinity"] = problems.check(
+        "anti_affinity", lambda: checked_group(given.get("anti_affinity", "")), ""
+    )
     return found
 
 

@@ -54,6 +54,7 @@ def job_spec(job: Job, now: datetime) -> JobSpec:
         placement_wish=job.placement_wish,
         job_class=job.job_class,
         interference=job.interference or job.job_class,
+        anti_affinity=job.anti_affinity,
     )
 
 

@@ -34,9 +34,21 @@ def wrongs(snapshot: Snapshot, plan: Plan, policy: Policy) -> list[str]:
     begun = [(jobs[s.uid], s) for s in plan.starts] + [(job, start) for job, start, *_ in grown]
     found += _room(snapshot, begun)
     found += _neighbours(snapshot, begun)
+    found += _apart(snapshot, begun)
     found += _quota(snapshot, begun)
     found += _firm(snapshot, [(job, start) for job, start in begun if start in plan.starts])
     return found + _power(snapshot.fleet, begun, policy.power_cap_w)
+
+
+def _apart(snapshot: Snapshot, begun: list[tuple[JobSpec, Start]]) -> Iterator[str]:
+    there = [(job.spec, r.node) for job in snapshot.running for r in job.replicas]
+    there += [(job, replica.node) for job, start in begun for replica in start.replicas]
+    for job, start in begun:
+        for other, node in there:
+            near = node in {replica.node for replica in start.replicas}
+            same = (job.tenant, job.anti_affinity) == (other.tenant, other.anti_affinity)
+            if near and same and job.anti_affinity and job.uid != other.uid:
+                yield "beside one of its group"
 
 
 def _answers(snapshot: Snapshot, plan: Plan) -> Iterator[str]:

@@ -199,6 +199,7 @@ def _spec(dice: Dice, uid: str, tenants: Sequence[str]) -> JobSpec:
         promised_s=dice.rarely([NOW_S - 10, NOW_S - 100], 0.0, 0.1),
         preempted_count=dice.rarely([1, 2, 3], 0, 0.2),
         job_class=dice.choice(CLASSES),
+        anti_affinity=dice.rarely(["g", "h"], "", 0.2),
     )
 
 

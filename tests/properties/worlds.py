@@ -91,7 +91,8 @@ def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
         placement=draw(st.sampled_from(["", "", "", "pack", "spread", "one_per_node"])),
         hold=draw(st.sampled_from([""] * 8 + ["on_hold", "awaiting_approval"])),
     )
-    return replace(spec, preemptible=draw(st.integers(0, 3)) > 0)
+    group = draw(st.sampled_from(["", "", "", "g"]))
+    return replace(spec, preemptible=draw(st.integers(0, 3)) > 0, anti_affinity=group)
 
 
 @st.composite
@@ -108,6 +109,7 @@ def busy(draw: st.DrawFn, fleet: FleetBuilder) -> list[RunningJob]:
                 devices=size,
                 limit_s=draw(st.sampled_from([100.0, 900.0, 5000.0])),
             )
+            spec = replace(spec, anti_affinity=draw(st.sampled_from(["", "g"])))
             memory = FLAVORS[node.flavor][1]
             devices = range(first, first + size)
             started_s = NOW_S - draw(st.sampled_from([200, 700]))  # protected, and open to others

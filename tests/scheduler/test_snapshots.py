@@ -172,15 +172,15 @@ def test_a_device_cut_into_slices_is_no_device_of_its_own() -> None:
 
 def test_the_wishes_of_a_job_reach_the_engine() -> None:
     required = Job(required_topology="rack", placement_wish="spread", job_class="lm")
-    preferred = Job(preferred_topology="block", interference="heavy")
+    preferred = Job(preferred_topology="block", interference="heavy", anti_affinity="web")
     for row, expected in (
-        (required, (TopologyWish(Level.RACK, required=True), "spread", "lm", "lm")),
-        (preferred, (TopologyWish(Level.BLOCK, required=False), "", "", "heavy")),
-        (Job(), (None, "", "", "")),
+        (required, (TopologyWish(Level.RACK, required=True), "spread", "lm", "lm", "")),
+        (preferred, (TopologyWish(Level.BLOCK, required=False), "", "", "heavy", "web")),
+        (Job(), (None, "", "", "", "")),
     ):
         spec = snapshots.job_spec(_complete(row), datetime(2026, 1, 1, tzinfo=UTC))
-        wishes = (spec.topology, spec.placement_wish, spec.job_class, spec.interference)
-        assert wishes == expected
+        names = (spec.placement_wish, spec.job_class, spec.interference, spec.anti_affinity)
+        assert (spec.topology, *names) == expected
 
 
 def _complete(row: Job) -> Job:

@@ -78,6 +78,9 @@ class JobSerializer(serializers.Serializer[Job]):
     interference = serializers.CharField(
         help_text="Class by which it shares a device; empty = job_class."
     )
+    anti_affinity = serializers.CharField(
+        help_text="Group of the tenant's jobs of which no two share a node; empty = none."
+    )
     checkpoint_interval_s = serializers.IntegerField(help_text="0 = it writes no checkpoints.")
     attempt = serializers.IntegerField(help_text="Times that it was started.")
     preempted_count = serializers.IntegerField(help_text="Times that it was evicted for others.")
@@ -171,6 +174,12 @@ class JobRequestSerializer(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=80,
         help_text="Class by which it shares a device, see pairings; job_class where missing.",
+    )
+    anti_affinity = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=80,
+        help_text="No two of the tenant's jobs that name the same group share a node.",
     )
     checkpoint_interval_s = serializers.IntegerField(
         required=False,

@@ -197,6 +197,12 @@ class JobRequestForm(forms.Form):
         gettext_lazy("By it admins say which parts of devices go well together; empty: the class."),
         maxlength="80",
     )
+    anti_affinity = _amount(
+        gettext_lazy("Never on a node with"),
+        "",
+        gettext_lazy("Name of a group: no two of the tenant's jobs that name it share a node."),
+        maxlength="80",
+    )
     checkpoint_interval_s = _amount(
         gettext_lazy("Checkpoint every"),
         "",
@@ -298,6 +304,7 @@ def as_typed(job: Job) -> dict[str, Any]:
         "placement_wish": job.placement_wish,
         "job_class": job.job_class,
         "interference": job.interference,
+        "anti_affinity": job.anti_affinity,
     }
 
 

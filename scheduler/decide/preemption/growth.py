@@ -66,10 +66,11 @@ def grow(
 def may_grow(job: RunningJob) -> bool:
     """Return whether a job could have more replicas than it has.
 
-    One whose replicas must stand to each other in some way keeps those that it has.
+    One whose replicas must stand to each other or to other jobs in some way keeps those it has.
     """
     spec = job.spec
-    if spec.placement_wish == ONE_PER_NODE or (spec.topology and spec.topology.required):
+    stands = spec.placement_wish == ONE_PER_NODE or spec.anti_affinity
+    if stands or (spec.topology and spec.topology.required):
         return False
     elastic = 0 < len(job.replicas) < spec.replicas_max
     return elastic and spec.preemptible and job.ending_s is None

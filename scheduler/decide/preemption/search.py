@@ -250,8 +250,7 @@ class _Search:
     def _closed(self) -> IntArray:
         """Return the nodes that are kept for others while the job would run."""
         session, start_s = self._session, self._session.notice_s
-        mine = session.kind(self._job).mine
-        return session.calendar.closed(mine, start_s, start_s + self._job.time_limit_s)
+        return session.closed(session.kind(self._job), start_s, start_s + self._job.time_limit_s)
 
     def _taken(self, trial: Trial, offered: Sequence[Offer]) -> Iterator[int]:
         """Take from one loser after the other until the job fits; give each."""

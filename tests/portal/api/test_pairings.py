@@ -91,10 +91,11 @@ def test_there_may_not_be_too_many_classes(
     assert root.post(PATH, ROW | {"class_a": "rl"}, format="json").status_code == 400
 
 
-def test_a_job_says_its_class(ada: APIClient) -> None:
-    asked = {"name": "j", "tenant": "vision", "command": "true", "interference": "lm"}
+@pytest.mark.parametrize("name", ["interference", "anti_affinity"])
+def test_a_job_says_its_class_and_its_group(ada: APIClient, name: str) -> None:
+    asked = {"name": "j", "tenant": "vision", "command": "true", name: "lm"}
     answer = ada.post("/api/v1/jobs/", asked, format="json")
     assert answer.status_code == 201, answer.json()
-    assert Job.objects.get().interference == answer.json()["interference"] == "lm"
-    wrong = ada.post("/api/v1/jobs/", asked | {"interference": "<b>"}, format="json")
-    assert set(wrong.json()["fields"]) == {"interference"}
+    assert getattr(Job.objects.get(), name) == answer.json()[name] == "lm"
+    wrong = ada.post("/api/v1/jobs/", asked | {name: "<b>"}, format="json")
+    assert set(wrong.json()["fields"]) == {name}

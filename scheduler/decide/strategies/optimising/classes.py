@@ -109,7 +109,7 @@ def _sums(of_node: IntArray, values: IntArray, groups: int) -> IntArray:
 def key_of(session: Session, job: JobSpec, rows: int) -> Key:
     """Return what makes two jobs equal to the program."""
     kind, end_s = session.kind(job), session.now_s + job.time_limit_s
-    closed = tuple(session.calendar.closed(kind.mine, session.now_s, end_s).tolist())
+    closed = tuple(session.closed(kind, session.now_s, end_s).tolist())
     return (job.tenant, kind, job.replicas_max, closed, rows)
 
 
