@@ -21,6 +21,7 @@ class TopologyLevel(TextChoices):
     """How near to each other all replicas of a job are to be."""
 
     LINK = Level.LINK, _("one NVLink or HCCS island")
+    NIC = Level.NIC, _("one network card's reach")
     NUMA = Level.NUMA, _("one NUMA node")
     NODE = Level.NODE, _("one node")
     RACK = Level.RACK, _("one rack")

@@ -96,6 +96,13 @@ class Device(models.Model):
     numa_node = models.IntegerField(
         default=-1, db_default=-1, help_text=_("Of the node that it is in; -1 where unknown.")
     )
+    nic = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Nearest network card, as the system names it; empty where unknown."),
+    )
     throttled = models.BooleanField(
         default=False, db_default=False, help_text=_("Its hardware slows it down for heat.")
     )

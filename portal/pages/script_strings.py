@@ -44,6 +44,7 @@ SCRIPT_STRINGS: Final[dict[str, str | Promise]] = {
     "memory": pgettext_lazy("of a device", "Memory"),
     "power": _("Power"),
     "temperature": _("Temperature"),
+    "near_to": _("Near to"),
     "held_by": _("Held by"),
     "another_tenant": _("another tenant"),
     "cpu": _("CPU"),

@@ -70,8 +70,8 @@ class Fleet:
         device_link_group: (devices,) NVLink or HCCS island on the node, -1 = none known.
         flavors: the accelerator models that occur, sorted by name.
         device_numa: (devices,) NUMA node that the device is on, -1 = not known; empty = of none.
-        device_nic: (devices,) network card nearest to the device, by its number on the node, -1 =
-            not known; empty = of none.
+        device_nic: (devices,) network card nearest to the device, by a number that is its own on
+            the node, -1 = not known; empty = of none.
         device_throttled: (devices,) its hardware slows it down for heat: it keeps what it runs and
             takes nothing new until it has cooled; empty = none. (NVML: HW thermal slowdown halves
             the clocks or worse; more load would heat it more.)

@@ -1,7 +1,8 @@
 """Where nodes and devices stand to each other, and how near a job wants its replicas.
 
-Levels from near to far: the NVLink or HCCS island, the NUMA node, the node, the rack (one leaf
-switch) and the block (the racks below one spine). A node's rack and block are read from its labels.
+Levels from near to far: the NVLink or HCCS island, the devices nearest to one network card, the
+NUMA node, the node, the rack (one leaf switch) and the block (the racks below one spine). A
+node's rack and block are read from its labels.
 
 Source: Kueue, Topology Aware Scheduling (required and preferred levels, smallest domain that fits);
 NVIDIA Topograph, node labels (leaf and spine, tier 0 and tier 1).
@@ -16,13 +17,14 @@ class Level(StrEnum):
     """The levels, from near to far."""
 
     LINK = "link"
+    NIC = "nic"
     NUMA = "numa"
     NODE = "node"
     RACK = "rack"
     BLOCK = "block"
 
 
-WITHIN_NODE = frozenset({Level.LINK, Level.NUMA})
+WITHIN_NODE = frozenset({Level.LINK, Level.NIC, Level.NUMA})
 """Levels whose domains are parts of a node, made of devices."""
 
 

@@ -173,7 +173,8 @@ def _domain(fleet: Fleet, level: Level, replica: ReplicaPlacement) -> tuple[int 
         return domain_of(fleet.node_labels[node], level)
     if level is Level.NODE:
         return (node,)
-    table = fleet.device_link_group if level is Level.LINK else fleet.device_numa
+    tables = {Level.LINK: fleet.device_link_group, Level.NIC: fleet.device_nic}
+    table = tables.get(level, fleet.device_numa)
     groups = {int(table[device]) for device in devices} if len(table) else {-1}
     if len(groups) == 1 and -1 not in groups:
         return (node, *groups)

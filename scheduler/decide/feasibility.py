@@ -143,9 +143,10 @@ class Layout:
         """Return (nodes, width) which island of its node each device is in, counted from 0.
 
         Islands of a level within nodes: of NVLink or HCCS, where a device without links is an
-        island of its own, or of NUMA, where a device of which it is not known is in none (-1).
+        island of its own, or of a network card or of NUMA, where a device of which it is not known
+        is in none (-1).
         """
-        groups = self.numa if level is Level.NUMA else self.link_group
+        groups = {Level.NIC: self.nic, Level.NUMA: self.numa}.get(level, self.link_group)
         alone = (groups < 0) & (self.device_at >= 0) & (level is Level.LINK)
         apart = int(groups.max(initial=0)) + 1 + np.arange(self.width)
         groups = np.where(alone, apart[None, :], groups)

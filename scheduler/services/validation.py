@@ -302,7 +302,7 @@ def _across_fields(values: Mapping[str, Any], problems: _Problems) -> None:
         problems.add("preferred_topology", _("Require a topology or prefer one, not both."))
     for name in ("required_topology", "preferred_topology"):
         if values[name] in WITHIN_NODE and devices == 0:
-            problems.add(name, _("Links and NUMA nodes are of devices, but none is asked for."))
+            problems.add(name, _("This is about devices, but none is asked for."))
     cluster = values.get("cluster")
     if values["image"] and cluster is not None and cluster.kind == ClusterKind.LOCAL:
         problems.add(

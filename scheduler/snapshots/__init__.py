@@ -64,6 +64,7 @@ DEVICE_COLUMNS = (
     "health",
     "link_group",
     "numa_node",
+    "nic",
     "throttled",
     "parent_uid",
     "allocated_milli",
@@ -180,6 +181,7 @@ def _fleet(nodes: Sequence[Node], devices: Sequence[Device]) -> Fleet:
         ),
         device_link_group=_ints(d.link_group for d in devices),
         device_numa=_ints(d.numa_node for d in devices),
+        device_nic=_numbers(d.nic for d in devices),
         device_throttled=_bools(d.throttled for d in devices),
         flavors=tuple(
             FlavorSpec(
@@ -203,6 +205,13 @@ def _ints(values: Iterable[int]) -> IntArray:
     array = np.fromiter(values, dtype=np.int64)
     array.setflags(write=False)
     return array
+
+
+def _numbers(names: Iterable[str]) -> IntArray:
+    """Return the place of each name among all of them, -1 for none."""
+    named = list(names)
+    place = {name: i for i, name in enumerate(sorted(set(named) - {""}))}
+    return _ints(place.get(name, -1) for name in named)
 
 
 def _bools(values: Iterable[bool]) -> BoolArray:

@@ -54,6 +54,8 @@ function stateText(device, node) {
   return isBlocked(device, node) ? say("grid_blocked") : say("grid_free");
 }
 
+const nearText = (device) => [device.numa_node >= 0 ? `NUMA ${device.numa_node}` : "", device.nic].filter(Boolean).join(", ") || UNKNOWN;
+
 const facts = (device, node) => [
   [say("flavor"), device.flavor_name ?? device.flavor],
   [say("state"), stateText(device, node)],
@@ -61,6 +63,7 @@ const facts = (device, node) => [
   [say("memory"), `${memory(device.memory_used_mib)} / ${memory(device.memory_mib)}`],
   [say("power"), device.power_w == null ? UNKNOWN : `${Math.round(device.power_w)} W`],
   [say("temperature"), device.temperature_c == null ? UNKNOWN : `${Math.round(device.temperature_c)} °C`],
+  [say("near_to"), nearText(device)],
   [say("held_by"), holdersText(device) || UNKNOWN],
 ];
 

@@ -33,6 +33,8 @@ _DEVICE_COLUMNS = (
     "memory_used_mib",
     "power_w",
     "temperature_c",
+    "numa_node",
+    "nic",
 )
 
 
@@ -152,5 +154,7 @@ def _device_row(device: Mapping[str, Any]) -> dict[str, Any]:
         "memory_used_mib": device["memory_used_mib"],
         "power_w": device["power_w"],
         "temperature_c": device["temperature_c"],
+        "numa_node": device["numa_node"],
+        "nic": device["nic"],
         "holders": [],
     }

@@ -32,6 +32,7 @@ class DeviceReading:
         parent_uid: the physical device of a MIG slice, "" else.
         link_group: NVLink or HCCS island on the node, -1 = not known.
         numa_node: NUMA node that its memory traffic goes through, -1 = not known.
+        nic: nearest network card, as the system names it (mlx5_0, eth0), "" = not known.
         throttled: its hardware slows it down for heat now.
     """
 
@@ -51,6 +52,7 @@ class DeviceReading:
     parent_uid: str = ""
     link_group: int = -1
     numa_node: int = -1
+    nic: str = ""
     throttled: bool = False
 
 

@@ -16,10 +16,12 @@ from a healthy one are simply gone.
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from telemetry.sense.base import DeviceReading
-from telemetry.sense.nvml_links import link_groups
+from telemetry.sense.nvml_links import link_groups, pci_addresses
+from telemetry.sense.pci import nearest_cards
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -49,10 +51,11 @@ class NvmlReader:
     Args:
         node: name of the node, for the uid of a device that never told its own.
         timeout_s: a call returns after this long at the latest.
+        root: where the machine's file system begins; sysfs tells the network cards.
     """
 
-    def __init__(self, node: str, *, timeout_s: float = TIMEOUT_S) -> None:
-        self._session = _Session(node)
+    def __init__(self, node: str, *, timeout_s: float = TIMEOUT_S, root: Path = Path("/")) -> None:
+        self._session = _Session(node, root)
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._running: _Answer | None = None
@@ -95,11 +98,13 @@ class NvmlReader:
 class _Session:
     """An open library. Only ever used by one thread at a time."""
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, root: Path) -> None:
         self._node = node
+        self._root = root
         self._calls = 0
         self._open = False
         self._links: dict[int, int] = {}
+        self._nics: dict[int, str] = {}
 
     def read(self) -> tuple[Devices, str]:
         try:
@@ -124,7 +129,9 @@ class _Session:
         if not self._open:
             nvml.nvmlInit()
             self._open = True
-            self._links = link_groups(nvml)
+            addresses = pci_addresses(nvml)
+            self._links = link_groups(nvml, addresses)
+            self._nics = nearest_cards(self._root, addresses)
 
     def _close(self, nvml: "ModuleType") -> None:
         if self._open:
@@ -143,6 +150,7 @@ class _Session:
             model="",
             memory_mib=None,
             link_group=self._links.get(index, -1),
+            nic=self._nics.get(index, ""),
         )
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -245,6 +253,7 @@ def _slices(nvml: "ModuleType", handle: Any, parent: DeviceReading) -> list[Devi
             parent_uid=parent.uid,
             link_group=parent.link_group,
             numa_node=parent.numa_node,
+            nic=parent.nic,
             throttled=parent.throttled,
         )
         found.append(_measured(nvml, mig, known))

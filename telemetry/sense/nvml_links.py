@@ -1,4 +1,4 @@
-"""Which GPUs of a node reach each other by NVLink."""
+"""Where the GPUs of a node are on the PCI bus, and which reach each other by NVLink."""
 
 from collections.abc import Mapping
 from types import ModuleType
@@ -8,22 +8,30 @@ LINKS: Final = 18
 """NVML_NVLINK_MAX_LINKS of nvml.h."""
 
 
-def link_groups(nvml: ModuleType) -> dict[int, int]:
-    """Return GPU index -> NVLink island, for the GPUs that have an active link.
+def pci_addresses(nvml: ModuleType) -> dict[int, str]:
+    """Return GPU index -> PCI address, for the GPUs that tell it.
 
     Args:
         nvml: the `pynvml` module, initialised.
     """
     own: dict[int, str] = {}
-    remotes: dict[int, frozenset[str]] = {}
     for index in range(nvml.nvmlDeviceGetCount()):
         try:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
             own[index] = _bus(nvml.nvmlDeviceGetPciInfo(handle))
         except nvml.NVMLError:
             continue
-        remotes[index] = _remotes(nvml, handle)
-    return islands(own, remotes)
+    return own
+
+
+def link_groups(nvml: ModuleType, own: Mapping[int, str]) -> dict[int, int]:
+    """Return GPU index -> NVLink island, for the GPUs that have an active link.
+
+    Args:
+        nvml: the `pynvml` module, initialised.
+        own: GPU index -> its PCI address.
+    """
+    return islands(own, {index: _remotes(nvml, index) for index in own})
 
 
 def islands(own: Mapping[int, str], remotes: Mapping[int, frozenset[str]]) -> dict[int, int]:
@@ -52,10 +60,11 @@ def islands(own: Mapping[int, str], remotes: Mapping[int, frozenset[str]]) -> di
     return {index: number for number, members in enumerate(ordered) for index in members}
 
 
-def _remotes(nvml: ModuleType, handle: Any) -> frozenset[str]:
+def _remotes(nvml: ModuleType, index: int) -> frozenset[str]:
     found = set()
     for link in range(LINKS):
         try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
             if nvml.nvmlDeviceGetNvLinkState(handle, link) == nvml.NVML_FEATURE_ENABLED:
                 found.add(_bus(nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link)))
         except nvml.NVMLError as exc:

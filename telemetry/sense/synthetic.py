@@ -16,6 +16,9 @@ from telemetry.sense.base import DeviceReading, NodeReading
 NODES: Final = 14
 MOST_NODES: Final = 10_000
 NODES_PER_RACK: Final = 4
+SOCKETS: Final = 2
+DEVICES_PER_NIC: Final = 2
+"""A switch of the PCI bus has two devices and a network card below it, as in a DGX A100."""
 DAY_S: Final = 86_400.0
 SIMULATED: Final = {"kilter/simulated": "true"}
 TAINT: Final = "dedicated"
@@ -253,6 +256,8 @@ class _Device:
             power_w=round(self.power_limit_w * (power_frac + 0.01 * wave), 1),
             temperature_c=round(32.0 + 40.0 * busy + 1.5 * wave, 1),
             link_group=0 if self.template.linked else -1,
+            numa_node=SOCKETS * self.index // self.template.devices,
+            nic=f"mlx5_{self.index // DEVICES_PER_NIC}",
         )
 
 

@@ -51,13 +51,13 @@ UPDATE telemetry_device AS device SET seen_at = r.seen_at, index = r.index, vend
         ELSE GREATEST(r.memory_mib, device.allocated_memory_mib) END,
     compute_units = r.compute_units, power_limit_w = r.power_limit_w, health = r.health,
     health_note = r.health_note, link_group = r.link_group, numa_node = r.numa_node,
-    throttled = r.throttled, mig_profile = r.mig_profile, parent_uid = r.parent_uid,
+    nic = r.nic, throttled = r.throttled, mig_profile = r.mig_profile, parent_uid = r.parent_uid,
     utilised_frac = r.utilised_frac, memory_used_mib = r.memory_used_mib,
     power_w = r.power_w, temperature_c = r.temperature_c
 FROM json_to_recordset(%s) AS r(
     id bigint, seen_at timestamptz, index int, vendor text, model text, flavor text,
     memory_mib bigint, compute_units float8, power_limit_w float8, health text, health_note text,
-    link_group int, numa_node int, throttled boolean, mig_profile text, parent_uid text,
+    link_group int, numa_node int, nic text, throttled boolean, mig_profile text, parent_uid text,
     utilised_frac float8, memory_used_mib bigint, power_w float8, temperature_c float8
 )
 WHERE device.id = r.id AND device.id IN (SELECT id FROM free)
@@ -89,6 +89,7 @@ _DEVICE_DECIDES: Final = (
     "health",
     "link_group",
     "numa_node",
+    "nic",
     "throttled",
     "parent_uid",
 )

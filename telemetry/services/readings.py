@@ -33,6 +33,7 @@ KEY_LIMIT: Final = 317
 TEXT_LIMIT: Final = 500
 UID_LIMIT: Final = 200
 VENDOR_LIMIT: Final = 40
+NIC_LIMIT: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +52,7 @@ class DeviceFacts:
     health_note: str
     link_group: int
     numa_node: int
+    nic: str
     throttled: bool
     mig_profile: str
     parent_uid: str
@@ -136,6 +138,7 @@ def _device(reading: DeviceReading) -> DeviceFacts:
         health_note=_text(reading.health_note, TEXT_LIMIT),
         link_group=_whole(reading.link_group, INDEX_MOST, absent=-1),
         numa_node=_whole(reading.numa_node, INDEX_MOST, absent=-1),
+        nic=_text(reading.nic, NIC_LIMIT),
         throttled=reading.throttled is True,
         mig_profile=mig_profile,
         parent_uid=_text(reading.parent_uid, UID_LIMIT),

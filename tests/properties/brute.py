@@ -190,7 +190,8 @@ def _home(fleet: Fleet, level: str, replica: ReplicaPlacement) -> object:
 
 
 def _island(fleet: Fleet, level: str, replica: ReplicaPlacement) -> object:
-    groups = fleet.device_link_group if level == "link" else fleet.device_numa
+    named = {"link": fleet.device_link_group, "nic": fleet.device_nic, "numa": fleet.device_numa}
+    groups = named[level]
     where = {int(groups[device]) if len(groups) else -1 for device in replica.devices}
     if len(where) > 1:
         return None

@@ -165,8 +165,8 @@ def _fleet(dice: Dice) -> FleetBuilder:
 def _spec(dice: Dice, uid: str, tenants: Sequence[str]) -> JobSpec:
     devices = dice.choice([0, 1, 1, 1, 1, 2, 2, 4])
     replicas = dice.choice([1, 1, 1, 1, 2, 3])
-    level = dice.rarely(["node", "rack", "block", "link", "numa"], "", 0.25)
-    level = "" if level in {"link", "numa"} and not devices else level
+    level = dice.rarely(["node", "rack", "block", "link", "nic", "numa"], "", 0.25)
+    level = "" if level in {"link", "nic", "numa"} and not devices else level
     hard, share = dice.random() < 0.5, devices == 1 and dice.random() < 0.4
     flavors = [("a100",), ("h100", "a100"), ("odd",), ("1g.10gb",), ("none",)]
     spec = job(

@@ -38,6 +38,7 @@ def fleets(draw: st.DrawFn) -> FleetBuilder:
             taints=draw(st.sampled_from([(), (), (), ("gpu",)])),
             sick=draw(sick),
             groups=[k // 2 for k in range(devices)],
+            nics=[k // 3 for k in range(devices)] if draw(st.booleans()) else (),
             numa=[k // 4 for k in range(devices)] if draw(st.booleans()) else (),
             rack=draw(st.sampled_from(["r0", "r1", ""])),
             block=draw(st.sampled_from(["x", "y", ""])),
@@ -69,7 +70,7 @@ def trees(draw: st.DrawFn) -> list[TenantNode]:
 def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
     devices = draw(st.sampled_from([0, 0, 1, 1, 1, 2, 4]))
     replicas = draw(st.integers(1, 3))
-    level = draw(st.sampled_from(["", "", "", "node", "rack", "block", "link", "numa"]))
+    level = draw(st.sampled_from(["", "", "", "node", "rack", "block", "link", "nic", "numa"]))
     hard = draw(st.booleans())
     spec = job(
         uid,

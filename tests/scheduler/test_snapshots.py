@@ -229,6 +229,14 @@ def test_throughputs_and_pairs_that_an_admin_gave_are_known() -> None:
     assert found.pairs == {("cv", "lm"): (0.9, 0.4)}
 
 
+def test_devices_of_one_network_card_have_one_number_and_those_of_none_have_none() -> None:
+    world = World(devices=4)
+    rows = Device.objects.filter(node__cluster=world.cluster).order_by("index")
+    for row, nic in zip(rows, ["mlx5_1", "mlx5_0", "", "mlx5_1"], strict=True):
+        Device.objects.filter(pk=row.pk).update(nic=nic)
+    assert take(world).snapshot.fleet.device_nic.tolist() == [1, 0, -1, 1]
+
+
 def test_a_device_that_is_hot_takes_nothing_until_it_has_cooled() -> None:
     world = World()
     Device.objects.filter(node__cluster=world.cluster).update(throttled=True, numa_node=1)

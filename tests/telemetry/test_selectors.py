@@ -115,6 +115,8 @@ def test_the_grid_shows_a_device_with_its_flavors_name(cluster: Cluster) -> None
         memory_used_mib=7,
         power_w=300.0,
         temperature_c=61.0,
+        numa_node=1,
+        nic="mlx5_2",
     )
     state = selectors.fleet_state(cluster)
     assert state["node:n1"]["seen_at"] is None
@@ -132,6 +134,8 @@ def test_the_grid_shows_a_device_with_its_flavors_name(cluster: Cluster) -> None
         "memory_used_mib": 7,
         "power_w": 300.0,
         "temperature_c": 61.0,
+        "numa_node": 1,
+        "nic": "mlx5_2",
         "holders": [],
     }
 

@@ -29,6 +29,7 @@ class DeviceSerializer(serializers.Serializer[Device]):
     health_note = serializers.CharField()
     throttled = serializers.BooleanField(help_text="Its hardware slows it down for heat.")
     numa_node = serializers.IntegerField(help_text="-1 = unknown.")
+    nic = serializers.CharField(help_text="Nearest network card; empty = unknown.")
     mig_profile = serializers.CharField()
     allocated_milli = serializers.IntegerField(help_text="Held, of 1000.")
     allocated_memory_mib = serializers.IntegerField()

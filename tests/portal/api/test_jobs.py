@@ -26,6 +26,7 @@ ALL_FIELDS = {
     "priority_class": "low",
     "time_limit_s": 600,
     "env": {"SEED": "7"},
+    "preferred_topology": "nic",
 }
 
 

@@ -43,6 +43,13 @@ def test_an_unknown_model_has_no_compute_units_rather_than_zero(
     assert results(ada, "devices/?flavor=other-x")[0]["compute_units"] is None
 
 
+def test_a_device_says_where_on_its_node_it_is(ada: APIClient, world: World) -> None:
+    node = Node.objects.get(cluster=world.cluster, name="n2")
+    factories.device(node, 7, flavor="other-x", model="X", numa_node=1, nic="mlx5_2")
+    (row,) = results(ada, "devices/?flavor=other-x")
+    assert (row["numa_node"], row["nic"]) == (1, "mlx5_2")
+
+
 def test_who_runs_the_portal_cordons_drains_and_opens_a_node(root: APIClient, world: World) -> None:
     pk = Node.objects.get(cluster=world.cluster, name="n1").pk
     for action, scheduling in (

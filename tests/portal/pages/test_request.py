@@ -46,6 +46,15 @@ def test_a_request_is_queued_with_the_amounts_that_were_typed(ada: Client) -> No
     assert job.owner.username == "ada"
 
 
+@pytest.mark.parametrize("level", ["link", "nic", "numa", "node", "rack", "block"])
+def test_a_request_says_how_near_its_replicas_are_to_be(ada: Client, level: str) -> None:
+    assert f'<option value="{level}">' in text_of(ada.get("/jobs/new/"))
+    ada.post(
+        "/jobs/new/", FIELDS | {"cluster": "demo", "devices": "1", "preferred_topology": level}
+    )
+    assert Job.objects.get(name="first").preferred_topology == level
+
+
 def test_the_cluster_is_this_machine_unless_told_otherwise(ada: Client) -> None:
     page = text_of(ada.get("/jobs/new/"))
     assert '<option value="this-machine" selected>' in page

@@ -178,8 +178,9 @@ def test_a_quota_cut_below_use_stops_nobody_else() -> None:
 
 
 def near() -> FleetBuilder:
-    """Two nodes in racks r and s; n1 has two islands of two devices, one NUMA node each."""
-    fleet = FleetBuilder().node("n1", devices=4, groups=[0, 0, 1, 1], numa=[0, 0, 1, 1], rack="r")
+    """Racks r and s; n1 has two islands of two devices, with a NUMA node and a card each."""
+    pairs = [0, 0, 1, 1]
+    fleet = FleetBuilder().node("n1", devices=4, groups=pairs, numa=pairs, nics=pairs, rack="r")
     return fleet.node("n2", devices=4, rack="s")
 
 
@@ -189,6 +190,8 @@ APART: dict[str, tuple[dict[str, str], tuple[ReplicaPlacement, ...], str]] = {
     "two nodes": ({"within": "node"}, (place(0, 0), place(1, 4)), "not in one node"),
     "two islands": ({"within": "link"}, (place(0, 0), place(0, 2)), "not in one link"),
     "no links": ({"within": "link"}, (place(1, 4), place(1, 5)), "not in one link"),
+    "two network cards": ({"within": "nic"}, (place(0, 1), place(0, 2)), "not in one nic"),
+    "no network card is known": ({"within": "nic"}, (place(1, 4), place(1, 5)), "not in one nic"),
     "no NUMA node is known": ({"within": "numa"}, (place(1, 4), place(1, 5)), "not in one numa"),
     "one node twice": ({"placement": "one_per_node"}, (place(0, 0), place(0, 1)), "on one node"),
 }
@@ -205,7 +208,7 @@ def test_a_hard_wish_that_is_not_kept_is_named(
         verify(world(near(), [asked], tenants=[tenant("t")]), plan(start(*places)))
 
 
-@pytest.mark.parametrize("level", ["link", "numa", "node", "rack"])
+@pytest.mark.parametrize("level", ["link", "nic", "numa", "node", "rack"])
 def test_a_hard_wish_that_is_kept_passes(level: str) -> None:
     asked = job("a", devices=1, replicas=2, within=level)
     good = plan(start(place(0, 0), place(0, 1)))

@@ -156,10 +156,10 @@ def test_a_replica_for_each_node_waits_for_nodes_and_is_told_that_sharing_them_s
 
 
 def islands() -> FleetBuilder:
-    """n0: islands of 2 and 4; n1: two of 3; NUMA nodes of 3 each on both."""
+    """n0: islands of 2 and 4, cards of 4 and 2; n1: two of 3; NUMA nodes of 3 each on both."""
     fleet = FleetBuilder()
     numa = [0, 0, 0, 1, 1, 1]
-    fleet.node("n0", devices=6, groups=[0, 0, 1, 1, 1, 1], numa=numa)
+    fleet.node("n0", devices=6, groups=[0, 0, 1, 1, 1, 1], numa=numa, nics=[0, 0, 0, 0, 1, 1])
     return fleet.node("n1", devices=6, groups=[0, 0, 0, 1, 1, 1], numa=numa)
 
 
@@ -177,6 +177,11 @@ WITHIN_NODE: dict[str, tuple[dict[str, Any], set[int]]] = {
         {"devices": 1, "replicas": 3, "within": "numa"},
         {0, 1, 2},
     ),
+    "2 replicas of 2 at one network card": (
+        {"devices": 2, "replicas": 2, "within": "nic"},
+        {0, 1, 2, 3},
+    ),
+    "2 devices prefer the smaller card": ({"devices": 2, "near": "nic"}, {4, 5}),
 }
 
 
@@ -206,9 +211,10 @@ def test_two_shares_may_be_of_one_device_without_links() -> None:
     assert [replica.devices for replica in start.replicas] == [(0,), (0,)]
 
 
-def test_where_numa_is_not_known_it_cannot_be_promised() -> None:
+@pytest.mark.parametrize("level", ["numa", "nic"])
+def test_what_is_not_known_of_devices_cannot_be_promised(level: str) -> None:
     fleet = FleetBuilder().node("n0", devices=2)
-    assert plan_of(fleet, [job("a", devices=1, within="numa")]).starts == ()
+    assert plan_of(fleet, [job("a", devices=1, within=level)]).starts == ()
 
 
 def test_a_job_without_devices_has_no_island_to_be_in() -> None:

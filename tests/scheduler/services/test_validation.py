@@ -174,7 +174,7 @@ TEXTS = {
     "a latency of zero": ("max_latency_ms", 0, "“0”"),
     "a latency as text": ("max_latency_ms", "10", "“10”"),
     "a latency that is true": ("max_latency_ms", True, "“True”"),
-    "an unknown topology": ("required_topology", "planet", "link, numa, node, rack, block"),
+    "an unknown topology": ("required_topology", "planet", "link, nic, numa, node, rack, block"),
     "a topology that is a list": ("preferred_topology", ["rack"], "not one of"),
     "an unknown placement": ("placement_wish", "anywhere", "pack, spread, one_per_node"),
     "a class with markup": ("job_class", "<b>", "not a class"),

@@ -13,8 +13,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 SOURCE = ROOT / "tests" / "native" / "fake_nvml.c"
 PREAMBLE = """
-import dataclasses, json, os, sys, threading, time
-from telemetry.sense.nvml import NvmlReader
+import dataclasses, functools, json, os, pathlib, sys, threading, time
+from telemetry.sense import nvml
+NvmlReader = functools.partial(nvml.NvmlReader, root=pathlib.Path(os.environ["FAKE_ROOT"]))
 def machine(**keys):
     text = "".join(f"{key} {value}\\n" for key, value in keys.items())
     path = os.environ["FAKE_NVML"]
@@ -37,12 +38,14 @@ class Driver:
 
     def __init__(self, folder: Path, scratch: Path) -> None:
         self.folder = folder
+        self.root = scratch
         self.control = scratch / "machine.txt"
 
     def run(self, script: str) -> list[Answer]:
         """Run a script that calls machine() and look(); return the answers of look()."""
         environment = {**os.environ, "LD_LIBRARY_PATH": str(self.folder)}
         environment |= {"FAKE_NVML": str(self.control), "PYTHONPATH": str(ROOT)}
+        environment["FAKE_ROOT"] = str(self.root)
         done = subprocess.run(
             [sys.executable, "-c", PREAMBLE + script + "\nprint(json.dumps(answers))"],
             env=environment,

@@ -1,6 +1,7 @@
 """The NVML reader against a pretended driver that the real pynvml loads."""
 
 from tests.telemetry.sense.conftest import Answer, Driver
+from tests.telemetry.sense.sysfs import Sysfs
 
 
 def uids(answer: Answer) -> list[str]:
@@ -32,6 +33,7 @@ def test_a_device_is_read_in_full(driver: Driver) -> None:
             "parent_uid": "",
             "link_group": -1,
             "numa_node": -1,
+            "nic": "",
             "throttled": False,
         }
     ]
@@ -73,6 +75,21 @@ def test_the_numa_node_is_told_and_slices_share_that_of_their_device(driver: Dri
 def test_a_device_as_near_to_two_numa_nodes_is_known_to_be_on_neither(driver: Driver) -> None:
     (answer,) = driver.run("machine(count=1, numa=-2); look(NvmlReader('n'))")
     assert answer["devices"][0]["numa_node"] == -1
+
+
+def test_the_nearest_network_card_is_told_and_slices_share_that_of_their_device(
+    driver: Driver,
+) -> None:
+    tree = Sysfs(driver.root)  # the pretended GPU i says that it is 00000000:<i + 1>:00.0
+    tree.device("pci0000:00/0000:00:01.0/0000:01:00.0")
+    tree.device("pci0000:40/0000:40:01.0/0000:02:00.0")
+    tree.device("pci0000:80/0000:80:01.0/0000:03:00.0")
+    tree.card("infiniband", "mlx5_0", "pci0000:00/0000:00:02.0/0000:11:00.0")
+    tree.card("infiniband", "mlx5_1", "pci0000:40/0000:40:02.0/0000:42:00.0")
+    (answer,) = driver.run("machine(count=3, mig=1); look(NvmlReader('n'))")
+    told = {device["uid"]: device["nic"] for device in answer["devices"]}
+    cards = {"GPU-0": "mlx5_0", "GPU-1": "mlx5_1", "GPU-2": ""}
+    assert told == {**cards, "MIG-1-0": "mlx5_1", "MIG-1-1": "mlx5_1"}
 
 
 def test_what_the_hardware_slows_down_for_heat_is_throttled_with_its_slices(

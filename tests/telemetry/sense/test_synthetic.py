@@ -97,6 +97,13 @@ def test_nodes_have_racks_of_four_and_links_where_the_model_has_them() -> None:
     assert {device.link_group for device in nodes[2].devices} == {-1}
 
 
+def test_nodes_have_two_sockets_and_a_network_card_for_two_devices() -> None:
+    eight, four = fleet()[0].devices, fleet()[2].devices
+    assert [device.numa_node for device in eight] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert [device.nic[-1] for device in eight] == ["0", "0", "1", "1", "2", "2", "3", "3"]
+    assert [device.numa_node for device in four] == [0, 0, 1, 1]
+
+
 def test_the_same_seed_time_and_holds_give_the_same_readings() -> None:
     held = {FIRST: Held(1000, "training")}
     assert fleet(held=held, seed=3) == fleet(held=held, seed=3)

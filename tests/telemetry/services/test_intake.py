@@ -84,6 +84,7 @@ def test_a_look_that_shows_only_load_calls_for_no_decision(cluster: Cluster) -> 
         machine("n1", gpu(model="NVIDIA L40S")),
         machine("n1", gpu(link_group=0)),
         machine("n1", gpu(numa_node=1)),
+        machine("n1", gpu(nic="mlx5_1")),
         machine("n1", gpu(throttled=True)),
         machine("n1", gpu(), gpu("GPU-1")),
         machine("n1"),
@@ -98,13 +99,13 @@ def test_a_change_of_what_can_be_had_calls_for_a_decision(
     assert take(cluster, reading, now=LATER).changed
 
 
-def test_numa_node_and_heat_are_kept_until_the_device_has_cooled(cluster: Cluster) -> None:
-    take(cluster, machine("n1", gpu(numa_node=1, throttled=True)))
+def test_where_a_device_is_is_kept_and_its_heat_until_it_has_cooled(cluster: Cluster) -> None:
+    take(cluster, machine("n1", gpu(numa_node=1, nic="mlx5_0", throttled=True)))
     kept = Device.objects.get()
-    assert (kept.numa_node, kept.throttled) == (1, True)
-    take(cluster, machine("n1", gpu(numa_node=1)), now=LATER)
+    assert (kept.numa_node, kept.nic, kept.throttled) == (1, "mlx5_0", True)
+    take(cluster, machine("n1", gpu(numa_node=1, nic="mlx5_2")), now=LATER)
     kept.refresh_from_db()
-    assert (kept.numa_node, kept.throttled) == (1, False)
+    assert (kept.numa_node, kept.nic, kept.throttled) == (1, "mlx5_2", False)
 
 
 def test_a_device_that_is_gone_is_not_hot(cluster: Cluster) -> None:
