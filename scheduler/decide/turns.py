@@ -20,6 +20,7 @@ from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_par
 from scheduler.decide.placement import Fit
 from scheduler.decide.preemption import Outlook, Preemption, overdue_from_s
 from scheduler.decide.preemption.growth import grow
+from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
 
 MOST_TRIAL_COST = 200
@@ -97,9 +98,27 @@ class Turns:
         flavors = self.session.allowed(job)
         return tuple(sorted(self.session.flavor_name(f) for f in flavors if f != ANY))
 
-    def borrows(self, job: JobSpec) -> bool:
-        """Return whether the job's tenant would borrow whatever it starts next."""
-        return bool(self.shares.path(job.tenant, self._usable(job)))
+    def split_by_quota(self, queue: Sequence[Ranked]) -> tuple[list[Ranked], list[Ranked]]:
+        """Return who would start within its tenant's quota, were all before it started; and others.
+
+        A job counts with its least size on the first flavor that it may use.
+        """
+        owners, borrowers = [], []
+        for ranked in queue:
+            if self.shares.path(ranked.job.tenant, self._usable(ranked.job)):
+                borrowers.append(ranked)
+            else:
+                owners.append(ranked)
+                self._count(ranked.job, 1)
+        for ranked in owners:
+            self._count(ranked.job, -1)
+        return owners, borrowers
+
+    def _count(self, job: JobSpec, sign: int) -> None:
+        """Let the shares count a job as started; no more with -1."""
+        flavor = self.session.allowed(job)[0]
+        charges = self.session.charges(job, flavor, job.replicas_min)
+        self.shares.allocate(job.tenant, [Charge(name, sign * n) for name, n in charges])
 
     def turn(self, ranked: Ranked) -> bool:
         """Give one job its turn; return whether it started."""

@@ -13,7 +13,8 @@ from scheduler.core.snapshot import Snapshot
 from scheduler.decide import cycle
 from scheduler.decide.strategies.optimising import bands, engines
 from scheduler.decide.strategies.optimising.tangents import RATIO, tangents
-from tests.builders import NOW_S, FleetBuilder, job, tenant, world
+from scheduler.decide.turns import Turns
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 OPTIMISING = Policy(strategy="optimising")
 
@@ -120,6 +121,50 @@ def test_who_waits_for_longer_than_the_patience_is_no_longer_passed(
     policy = replace(OPTIMISING, patience_s=patience_days * 86400.0)
     plan = cycle.decide(snapshot, policy, now_s=NOW_S, budget_s=5.0)
     assert [start.uid for start in plan.starts] == [first]
+
+
+def two_owners(each: int) -> Snapshot:
+    """Eight devices of which a and b own two each, c four that it lends; a and b ask for more."""
+    tree = [tenant("root", a100=0), tenant("a", under="root", a100=2)]
+    tree += [tenant("b", under="root", a100=2), tenant("c", under="root", a100=4)]
+    waiting = [
+        job(f"{owner}{k}", tenant=owner, devices=1, submitted_s=NOW_S - 100 + k)
+        for owner in "ab"
+        for k in range(each)
+    ]
+    return world(FleetBuilder().node("n1", devices=8), waiting, tenants=tree)
+
+
+def test_a_class_is_decided_in_two_bands_however_many_change_from_owner_to_borrower() -> None:
+    """Of 20 jobs two of a's and two of b's are within their quotas; all the others would borrow."""
+    turns = Turns(two_owners(10), OPTIMISING, now_s=NOW_S)
+    sizes = []
+    for band in bands.in_bands(turns, None):
+        sizes.append(len(band))
+        for ranked in band:
+            turns.turn(ranked)
+    assert sizes == [4, 16]
+
+
+def test_owners_that_find_no_place_leave_their_quota_to_others_of_their_tenant() -> None:
+    """a0 would take all that a owns, but has to wait for b's device; a1 may have it meanwhile."""
+    tree = [tenant("root", a100=0), tenant("a", under="root", a100=4)]
+    tree += [tenant("b", under="root", a100=0)]
+    waiting = [
+        job("a0", tenant="a", devices=4, submitted_s=NOW_S - 9),
+        job("a1", tenant="a", devices=2, submitted_s=NOW_S - 8),
+        job("b0", tenant="b", devices=2, submitted_s=NOW_S - 7),
+    ]
+    fleet = FleetBuilder().node("n1", devices=4).node("n2", devices=2)
+    held = [running(job("b1", tenant="b", devices=1), 0, [0])]
+    snapshot = world(fleet, waiting, running=held, tenants=tree)
+    turns = Turns(snapshot, OPTIMISING, now_s=NOW_S)
+    order = []
+    for band in bands.in_bands(turns, None):
+        order.append([ranked.job.uid for ranked in band])
+        for ranked in band:
+            turns.turn(ranked)
+    assert order == [["a0"], ["a1"], ["b0"]]
 
 
 def test_nobody_borrows_what_one_of_its_class_waits_for_and_owns() -> None:

@@ -31,6 +31,11 @@ ROUNDS = 3
 """So many programs a band gets while something that was chosen found no place."""
 
 
+SPLITS = 3
+"""So often those with room in quota are told from the others of their class: who of them finds no
+place leaves that room to others of its tenant."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """How the bands went together.
@@ -60,11 +65,19 @@ def in_bands(turns: Turns, incumbent: Plan | None) -> Iterator[list[Ranked]]:
     else:
         ranked = list(turns.queue())
 
-    def band(one: Ranked) -> tuple[bool, int, bool]:
-        return not one.job.promised_s, -one.job.priority, turns.borrows(one.job)
+    ranked.sort(key=lambda one: (*_class(one), one.position))
+    for _, members in groupby(ranked, key=_class):
+        waiting = list(members)
+        for _ in range(SPLITS):
+            owners, others = turns.split_by_quota(waiting)
+            if owners and others:
+                yield owners
+                waiting = others
+        yield waiting
 
-    for _, members in groupby(sorted(ranked, key=lambda r: (*band(r), r.position)), key=band):
-        yield list(members)
+
+def _class(one: Ranked) -> tuple[bool, int]:
+    return not one.job.promised_s, -one.job.priority
 
 
 @dataclass(frozen=True, slots=True)
