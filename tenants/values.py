@@ -131,18 +131,25 @@ def checked_flavor(value: object) -> str:
         return value
     raise InvalidValueError.of(
         "flavor",
-        _("There is no flavor %(value)s; GET /api/v1/devices/ lists those that exist.")
+        _("There is no flavor %(value)s; choose one of the fleet or of the catalogue.")
         % {"value": shown(value)},
     )
 
 
 def shown(value: object) -> str:
     """Return a value fit for a message: printable, short, quoted."""
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else _written(value)
     printable = "".join(
         c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text[: SHOWN_LIMIT + 1]
     )
     return f"“{printable[:SHOWN_LIMIT]}…”" if len(printable) > SHOWN_LIMIT else f"“{printable}”"
+
+
+def _written(value: object) -> str:
+    try:
+        return repr(value)
+    except (ValueError, RecursionError):  # more digits or more levels than Python writes
+        return "…"
 
 
 def _is_milli(value: object) -> bool:

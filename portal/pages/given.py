@@ -1,4 +1,4 @@
-"""Rows that who runs the portal gives, said and removed from the page of the clusters."""
+"""Rows that who runs the portal gives, forgotten from the page of the clusters."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,34 +7,35 @@ from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
 
-from portal.pages.forms.tenants import ServiceForm
-from portal.pages.signed_in import SignedInRequest, refused, require_platform_admin
-from tenants.errors import DomainError, InvalidValueError
-
-
-def save(request: SignedInRequest, form: ServiceForm, say: Callable[..., object]) -> HttpResponse:
-    """Take one row, in place of what was said before; `say` is the service."""
-    require_platform_admin(request)
-    try:
-        if not form.is_valid():
-            raise InvalidValueError(
-                {name: [*map(str, texts)] for name, texts in form.errors.items()}
-            )
-        say(actor=request.user, **form.cleaned_data)
-    except DomainError as error:
-        refused(request, error)
-    else:
-        messages.success(request, _("Saved; the next cycle obeys."))
-    return redirect("pages:admin-clusters")
+from portal.pages.signed_in import SignedInRequest, require_platform_admin
+from scheduler.selectors.pairings import pairing_list
+from scheduler.selectors.throughputs import throughput_list
+from scheduler.services.pairings import pairing_delete
+from scheduler.services.throughputs import throughput_delete
 
 
-def remove(
+@require_POST
+def throughput_remove(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Forget how fast a class runs on a flavor."""
+    return _remove(request, throughput_list(), pk, throughput_delete)
+
+
+@require_POST
+def pairing_remove(request: SignedInRequest, pk: int) -> HttpResponse:
+    """Forget how two classes share a device."""
+    return _remove(request, pairing_list(), pk, pairing_delete)
+
+
+def _remove(
     request: SignedInRequest, rows: QuerySet[Any], pk: int, forget: Callable[..., None]
 ) -> HttpResponse:
-    """Forget one row; `forget` is the service."""
     require_platform_admin(request)
     forget(actor=request.user, row=rows.get(pk=pk))
     messages.success(request, _("Removed."))
-    return redirect("pages:admin-clusters")
+    shown = urlencode({"cluster": request.GET.get("cluster", "")})
+    return redirect(f"{reverse('pages:admin-clusters')}?{shown}")

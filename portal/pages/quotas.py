@@ -27,7 +27,7 @@ from telemetry import units
 from telemetry.models import Cluster
 from telemetry.selectors import cluster_list
 from tenants import policies
-from tenants.errors import DomainError, InvalidValueError
+from tenants.errors import DomainError
 from tenants.models import Quota, Tenant
 from tenants.selectors import QuotaRow, QuotaTree, quota_list, quota_tree, tenant_tree
 from tenants.services import quota_delete, quota_set
@@ -65,7 +65,7 @@ def quotas(request: SignedInRequest) -> HttpResponse:
     if cluster is None:
         return render(request, "pages/fleet_none.html")
     form = _form(request, cluster, request.POST if request.method == "POST" else None)
-    if request.method == "POST" and form.is_valid() and _set(request, cluster, form):
+    if request.method == "POST" and form.carried_out(lambda: _set(request, cluster, form)):
         messages.success(request, _("Saved."))
         return redirect(f"{reverse('pages:admin-quotas')}?cluster={cluster.slug}")
     context = {
@@ -95,7 +95,7 @@ def quota_save(request: SignedInRequest, slug: str, tenant: str, flavor: str) ->
     data = request.POST.copy()
     data["tenant"], data["flavor"] = row.slug, flavor
     form = _form(request, cluster, data)
-    if form.is_valid() and _set(request, cluster, form):
+    if form.carried_out(lambda: _set(request, cluster, form)):
         return _table(request, cluster, flavor)
     return _table(request, cluster, flavor, editing=row.slug, form=form)
 
@@ -201,23 +201,15 @@ def _form(
     )
 
 
-def _set(request: SignedInRequest, cluster: Cluster, form: QuotaForm) -> bool:
+def _set(request: SignedInRequest, cluster: Cluster, form: QuotaForm) -> None:
     asked = form.cleaned_data
-    try:
-        quota_set(
-            actor=request.user,
-            tenant=tenant_or_404(request, asked["tenant"]),
-            cluster=cluster,
-            flavor=asked["flavor"],
-            **{name: asked[name] for name in AMOUNTS},
-        )
-    except InvalidValueError as wrong:
-        form.add_refusals(wrong.fields)
-        return False
-    except DomainError as error:
-        form.add_error(None, str(error))
-        return False
-    return True
+    quota_set(
+        actor=request.user,
+        tenant=tenant_or_404(request, asked["tenant"]),
+        cluster=cluster,
+        flavor=asked["flavor"],
+        **{name: asked[name] for name in AMOUNTS},
+    )
 
 
 def _as_typed(row: Quota | None) -> dict[str, str]:

@@ -27,7 +27,7 @@ def checked_tenant(value: Any, actor: "Viewer") -> Tenant:
     if tenant is None or not policies.may_submit(actor, tenant):
         raise InvalidValueError.of(
             "",
-            _("You may not submit to a tenant %(value)s; GET /api/v1/tenants/ lists yours.")
+            _("You may not submit to a tenant %(value)s; choose one in which you may.")
             % {"value": shown(value)},
         )
     return tenant
@@ -39,7 +39,7 @@ def checked_cluster(value: Any) -> Cluster:
     if cluster is None:
         raise InvalidValueError.of(
             "",
-            _("There is no cluster %(value)s; GET /api/v1/clusters/ lists them.")
+            _("There is no cluster %(value)s; choose one that is in use.")
             % {"value": shown(value)},
         )
     return cluster
@@ -88,7 +88,7 @@ def checked_flavors(value: Any) -> tuple[str, ...]:
         if not any(is_flavor(flavor, name) for flavor in known):  # a MIG profile names several
             raise InvalidValueError.of(
                 "",
-                _("There is no flavor %(value)s; GET /api/v1/devices/ lists those that exist.")
+                _("There is no flavor %(value)s; choose one of the fleet or of the catalogue.")
                 % {"value": shown(name)},
             )
     return names

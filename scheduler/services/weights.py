@@ -1,15 +1,14 @@
 """Checks the numbers of a policy that an admin tunes."""
 
-import reprlib
 from collections.abc import Mapping
 
 from django.utils.translation import gettext as _
 
 from scheduler.weights import GROUPS, Bound, Values, in_force
 from tenants.errors import InvalidValueError
+from tenants.values import shown
 
 NAME_SHOWN = 60
-_SHOWN_BELOW = 10**30
 
 
 def changed_weights(stored: object, given: object) -> Values:
@@ -51,7 +50,7 @@ def _entries(
     if not isinstance(given, Mapping):
         wrong[path] = [
             _("Write an object with any of %(names)s, not %(value)s.")
-            % {"names": choices, "value": _shown(given)}
+            % {"names": choices, "value": shown(given)}
         ]
         return []
     for name in given.keys() - known.keys():
@@ -62,14 +61,7 @@ def _entries(
 
 
 def _refusal(bound: Bound, value: object) -> str:
-    numbers = {"most": f"{bound.most:.0f}", "value": _shown(value)}
+    numbers = {"most": f"{bound.most:.0f}", "value": shown(value)}
     if bound.whole:
         return _("Write a whole number from 0 to %(most)s, not %(value)s.") % numbers
     return _("Write a number from 0 to %(most)s, not %(value)s.") % numbers
-
-
-def _shown(value: object) -> str:
-    """Return a value, shortened; Python refuses to write the longest integers."""
-    if isinstance(value, int) and abs(value) >= _SHOWN_BELOW:
-        return "1e30" if value > 0 else "-1e30"
-    return reprlib.repr(value)

@@ -86,6 +86,12 @@ def device_list(
     return rows if cluster is None else rows.filter(node__cluster=cluster)
 
 
+def flavor_list() -> list[str]:
+    """Return the flavors that some device is of, by slug."""
+    rows = Device.objects.order_by("flavor").values_list("flavor", flat=True)
+    return list(rows.distinct())
+
+
 def flavor_name(*, flavor: str, vendor: str, model: str, mig_profile: str = "") -> str:
     """Return a flavor's name for people: the catalogue's, or the driver's where it has none."""
     entry = BY_SLUG.get(flavor) or recognise(vendor, model, mig_profile)[1]

@@ -78,9 +78,7 @@ SIGNED_IN = {
     "pages:admin-node-act",
     "pages:admin-audit",
     "pages:admin-clusters",
-    "pages:admin-pairing-save",
     "pages:admin-pairing-remove",
-    "pages:admin-throughput-save",
     "pages:admin-throughput-remove",
 }
 """Addresses of nobody's or of everybody's objects, and lists that each viewer sees a part of."""

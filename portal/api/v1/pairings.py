@@ -1,12 +1,12 @@
 """How fast classes of jobs run beside each other on one device."""
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from portal.api.v1.given import GivenDetail
 from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
 from portal.api.v1.schema import refusals
 from scheduler.models import Pairing
@@ -56,18 +56,12 @@ class PairingList(generics.ListAPIView[Pairing]):
         return Response(PairingSerializer(row).data)
 
 
-class PairingDetail(APIView):
+@extend_schema_view(get=extend_schema(responses={200: PairingSerializer, **refusals(404)}))
+class PairingDetail(GivenDetail[Pairing]):
     """One row."""
 
-    permission_classes = [AdminOrReadOnly]
+    serializer_class = PairingSerializer
+    forget = staticmethod(pairing_delete)
 
-    @extend_schema(responses={200: PairingSerializer, **refusals(404)})
-    def get(self, request: Request, pk: int) -> Response:  # noqa: ARG002
-        """Return the row."""
-        return Response(PairingSerializer(pairing_list().get(pk=pk)).data)
-
-    @extend_schema(responses={204: None, **refusals(403, 404)})
-    def delete(self, request: Request, pk: int) -> Response:
-        """Forget the row; the two may share a device then."""
-        pairing_delete(actor=viewer(request), row=pairing_list().get(pk=pk))
-        return Response(status=204)
+    def get_queryset(self) -> QuerySet[Pairing]:
+        return pairing_list()

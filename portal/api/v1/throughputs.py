@@ -2,12 +2,12 @@
 
 import django_filters
 from django.db.models import QuerySet
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from portal.api.v1.given import GivenDetail
 from portal.api.v1.permissions import AdminOrReadOnly, given, viewer
 from portal.api.v1.schema import refusals
 from scheduler.models import Throughput
@@ -64,18 +64,12 @@ class ThroughputList(generics.ListAPIView[Throughput]):
         return Response(ThroughputSerializer(row).data)
 
 
-class ThroughputDetail(APIView):
+@extend_schema_view(get=extend_schema(responses={200: ThroughputSerializer, **refusals(404)}))
+class ThroughputDetail(GivenDetail[Throughput]):
     """One row."""
 
-    permission_classes = [AdminOrReadOnly]
+    serializer_class = ThroughputSerializer
+    forget = staticmethod(throughput_delete)
 
-    @extend_schema(responses={200: ThroughputSerializer, **refusals(404)})
-    def get(self, request: Request, pk: int) -> Response:  # noqa: ARG002
-        """Return the row."""
-        return Response(ThroughputSerializer(throughput_list().get(pk=pk)).data)
-
-    @extend_schema(responses={204: None, **refusals(403, 404)})
-    def delete(self, request: Request, pk: int) -> Response:
-        """Forget the row; compute units stand in for it."""
-        throughput_delete(actor=viewer(request), row=throughput_list().get(pk=pk))
-        return Response(status=204)
+    def get_queryset(self) -> QuerySet[Throughput]:
+        return throughput_list()

@@ -1,12 +1,13 @@
 """Forms of tenants and members; the services check what they give."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from tenants.choices import Role
+from tenants.errors import DomainError, InvalidValueError
 from tenants.values import NAME_LIMIT, PRIORITY_MOST, WEIGHT_MOST
 
 Choices = Iterable[tuple[str, str]]
@@ -14,6 +15,20 @@ Choices = Iterable[tuple[str, str]]
 
 class ServiceForm(forms.Form):
     """A form whose values a service checks."""
+
+    def carried_out(self, service: Callable[[], object]) -> bool:
+        """Return whether the service took what was typed; else the form says why not."""
+        if not self.is_valid():
+            return False
+        try:
+            service()
+        except InvalidValueError as wrong:
+            self.add_refusals(wrong.fields)
+        except DomainError as error:
+            self.add_error(None, str(error))
+        else:
+            return True
+        return False
 
     def add_refusals(self, fields: Mapping[str, list[str]]) -> None:
         """Show what a service refused beside its field, or above the form."""
