@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from portal.accounts.audit import Names, audit_list, names_of
 from portal.flavor_names import flavor_label
 from portal.pages.amounts import devices_text
 from portal.pages.audit_words import FIELDS, KINDS, VALUES, spoken
 from portal.pages.signed_in import SignedInRequest, require_platform_admin
 from portal.pages.weight_words import weights_text
+from tenants.selectors import Names, audit_list, names_of
 
 ROWS_A_PAGE = 50
 VERBS = {

@@ -12,7 +12,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from portal.accounts.people import person_create, person_get
 from portal.pages.forms.tenants import (
     MemberForm,
     PersonForm,
@@ -26,10 +25,11 @@ from tenants import policies
 from tenants.choices import Role
 from tenants.errors import DomainError, InvalidValueError
 from tenants.models import Membership, Tenant
-from tenants.selectors import membership_list, quota_list, tenant_list
+from tenants.selectors import membership_list, person_get, quota_list, tenant_list
 from tenants.services import (
     membership_remove,
     membership_set,
+    person_create,
     tenant_delete,
     tenant_move,
     tenant_update,

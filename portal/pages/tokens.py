@@ -7,10 +7,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
-from portal.accounts.tokens import token_create, token_list, token_revoke
 from portal.pages import clock
 from portal.pages.forms.tokens import TokenForm
 from portal.pages.signed_in import SignedInRequest
+from tenants.selectors import token_list
+from tenants.services import token_create, token_revoke
 
 
 @never_cache

@@ -13,11 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.accounts.tokens import LONGEST_DAYS, token_create, token_list, token_revoke
 from portal.api.v1.permissions import given, viewer
 from portal.api.v1.schema import refusals
 from portal.api.v1.throttles import TokenThrottle
 from tenants.errors import InvalidValueError, NotAllowedError
+from tenants.selectors import token_list
+from tenants.services import LONGEST_DAYS, token_create, token_revoke
 
 KEY_LENGTH = 15
 

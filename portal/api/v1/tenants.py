@@ -12,7 +12,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.accounts.people import person_get
 from portal.api.v1.permissions import given, viewer
 from portal.api.v1.schema import refusals
 from tenants import selectors, services
@@ -174,7 +173,7 @@ class MemberList(generics.ListAPIView[Membership]):
         row = services.membership_set(
             actor=viewer(request),
             tenant=tenant,
-            user=person_get(username=data.get("user"), field="user"),
+            user=selectors.person_get(username=data.get("user"), field="user"),
             role=data.get("role", ""),
         )
         return Response(MemberSerializer(row).data)

@@ -4,10 +4,10 @@ from argparse import ArgumentParser, ArgumentTypeError
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.core.management.base import BaseCommand, CommandError
 
-from portal.accounts.tokens import LONGEST_DAYS, token_create
+from tenants.selectors import person_list
+from tenants.services import LONGEST_DAYS, token_create
 
 
 def days(text: str) -> int:
@@ -32,14 +32,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: object, **options: Any) -> None:
         """Make the token and print it alone on a line."""
-        users = get_user_model()
-        try:
-            user = users.objects.get_by_natural_key(options["user"])
-        except users.DoesNotExist as wrong:
+        user = person_list().filter(username=options["user"]).first()
+        if user is None:
             raise CommandError(
                 f"There is no user {options['user']!r}: the first one is admin; make others with "
                 "manage.py createsuperuser or on the members page."
-            ) from wrong
+            )
         if not user.is_active:
             raise CommandError(f"The user {options['user']!r} is not active: activate it first.")
         _kept, token = token_create(user=user, days=options["days"])

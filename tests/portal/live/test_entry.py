@@ -6,7 +6,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 
-from portal.accounts.tokens import token_create, token_revoke
+from tenants.services import token_create, token_revoke
 from tests import factories
 from tests.portal.live.browser import Page, cookie_of, fleet, of_job
 from tests.portal.world import World

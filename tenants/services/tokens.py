@@ -1,9 +1,8 @@
-"""A person's API tokens: made, listed, revoked by themselves. Only hashes are kept."""
+"""A person's API tokens: made and revoked by themselves. Only hashes are kept."""
 
 from datetime import timedelta
 
 from django.contrib.auth.models import AbstractUser
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from knox.models import AuthToken
 
@@ -26,12 +25,6 @@ def token_create(*, user: AbstractUser, days: int) -> tuple[AuthToken, str]:
         )
     kept, token = AuthToken.objects.create(user, expiry=timedelta(days=days))
     return kept, str(token)
-
-
-def token_list(*, user: AbstractUser) -> QuerySet[AuthToken]:
-    """Return the person's own tokens, newest first."""
-    rows: QuerySet[AuthToken] = AuthToken.objects.filter(user=user).order_by("-created", "digest")
-    return rows
 
 
 def token_revoke(*, user: AbstractUser, key: str) -> bool:

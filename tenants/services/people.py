@@ -1,4 +1,4 @@
-"""Accounts of people: found by name, made by who runs the portal."""
+"""Accounts of people, made by who runs the portal."""
 
 import secrets
 
@@ -12,21 +12,6 @@ from tenants import policies
 from tenants.errors import InvalidValueError, NotAllowedError
 
 PASSWORD_BYTES = 12
-
-
-def person_get(*, username: object, field: str = "username") -> User:
-    """Return the person of that name; a refusal names the field that was asked for.
-
-    Raises:
-        InvalidValueError: there is no such active account.
-    """
-    users = get_user_model()
-    found = None
-    if isinstance(username, str) and "\x00" not in username:
-        found = users.objects.filter(username=username, is_active=True).first()
-    if found is None:
-        raise InvalidValueError.of(field, _("There is no such person; write a user name."))
-    return found
 
 
 def person_create(*, actor: User, username: str) -> tuple[User, str]:
