@@ -19,6 +19,7 @@ from portal.reasons.amounts import (
 )
 from scheduler.choices import TopologyLevel
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.topology import WITHIN_NODE
 from telemetry import units
 
 
@@ -52,6 +53,18 @@ def _never_fits(evidence: Numbers) -> str:
         }
     replicas = int(asked.get("replicas", 1))
     fits = int(evidence.get("replicas_when_empty", 0))
+    each = request({**asked, "replicas": 1})
+    level = evidence.get("topology")
+    if level in WITHIN_NODE or (level and fits):  # else the replica is larger than any node
+        return _(
+            "All replicas must be in %(level)s: even empty, it has room for %(fits)s of "
+            "%(replicas)s, each of %(asked)s."
+        ) % {
+            "level": TopologyLevel(level).label,
+            "fits": fits,
+            "replicas": replicas,
+            "asked": each,
+        }
     if replicas > 1 and fits:
         return _(
             "%(replicas)s replicas can never run together: "
@@ -60,7 +73,7 @@ def _never_fits(evidence: Numbers) -> str:
     return _(
         "No node is large enough, even empty: each replica asks for %(asked)s; "
         "the largest amounts on one node are %(largest)s."
-    ) % {"asked": request({**asked, "replicas": 1}), "largest": _largest(largest)}
+    ) % {"asked": each, "largest": _largest(largest)}
 
 
 def _largest(largest: Numbers) -> str:

@@ -137,6 +137,27 @@ CASES = {
         {"asked": SHAPE, "largest_node": {}, "replicas_when_empty": 1},
         "2 replicas can never run together: the whole cluster, empty, holds 1 of them.",
     ),
+    "never fits one network card": (
+        "never_fits",
+        {
+            "asked": {**SHAPE, "replicas": 1},
+            "largest_node": {"cpu_milli": 8000, "memory_mib": 32768, "devices": {"a100": 8}},
+            "replicas_when_empty": 0,
+            "topology": "nic",
+        },
+        (
+            "All replicas must be in one network card's reach: even empty, it has room for 0 of "
+            "1, each of 1.5 cores, 16 GiB, 4 devices."
+        ),
+    ),
+    "never fits one rack": (
+        "never_fits",
+        {"asked": SHAPE, "largest_node": {}, "replicas_when_empty": 1, "topology": "rack"},
+        (
+            "All replicas must be in one rack: even empty, it has room for 1 of 2, each of "
+            "1.5 cores, 16 GiB, 4 devices."
+        ),
+    ),
     "more than all quota": (
         "exceeds_max_quota",
         {"flavor": "a100", "asked_milli": 4000, "most_milli": 2500, "named": True},
