@@ -60,7 +60,8 @@ class Binding:
         time_limit_s: walltime.
         grace_s: between SIGTERM and SIGKILL.
         replicas: where each replica goes.
-        expected_duration_s: for the simulated executor: how long the work takes; 0 = time limit.
+        expected_duration_s: for the simulated executor: how long the whole work takes with these
+            replicas; 0 = time limit.
         checkpoint_interval_s: how often the job says that it writes a checkpoint; 0 = never.
     """
 

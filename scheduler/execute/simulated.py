@@ -109,11 +109,12 @@ class SimulatedExecutor:
         key = key_of(binding.uid, binding.attempt)
         if not binding.replicas:
             raise ExecutorRejectedError("the binding has no replica")
+        whole_s = binding.expected_duration_s or binding.time_limit_s
         record = {
             "cpu_milli": binding.cpu_milli,
             "memory_mib": binding.memory_mib,
             "replicas": len(binding.replicas),
-            "duration_s": binding.expected_duration_s or binding.time_limit_s,
+            "duration_s": whole_s,
             "time_limit_s": binding.time_limit_s,
             "checkpoint_every_s": binding.checkpoint_interval_s,
             "done_s": 0.0,
@@ -125,7 +126,7 @@ class SimulatedExecutor:
         }
         with self._alone():
             if not self._path("active", key).exists() and not self._path("ended", key).exists():
-                record["done_s"] = self._saved_s(binding.uid, binding.attempt)
+                record["done_s"] = whole_s * self._saved_frac(binding.uid, binding.attempt)
                 write_record(self._path("active", key), record, durable=False)
 
     def evict(self, uid: str, attempt: int, /, *, grace_s: float, reason: str) -> None:
@@ -214,14 +215,18 @@ class SimulatedExecutor:
                 return Moment(record["real_s"], record["sim_s"])
         return None
 
-    def _saved_s(self, uid: str, attempt: int) -> float:
-        """Return how many seconds of a job's work earlier attempts have saved."""
+    def _saved_frac(self, uid: str, attempt: int) -> float:
+        """Return which part of a job's work earlier attempts have saved, in 0..1.
+
+        Not how many seconds: with other replicas the same work takes another time.
+        """
         for earlier in range(attempt - 1, 0, -1):
             with suppress(CorruptRecordError):
                 record = self._record(key_of(uid, earlier))
                 if record is not None:
                     newest = record["checkpoint"] or {"saved_s": 0.0}
-                    return float(record["done_s"] + newest["saved_s"])
+                    saved_s, whole_s = record["done_s"] + newest["saved_s"], record["duration_s"]
+                    return min(1.0, float(saved_s / whole_s)) if whole_s > 0 else 0.0
         return 0.0
 
     def _record(self, key: str) -> dict[str, Any] | None:

@@ -91,6 +91,7 @@ def _refused(intent: Intent, why: str, now: datetime) -> None:
 
 def _binding(placement: Placement) -> Binding:
     job: Job = placement.job
+    rows = sorted(placement.replicas.all(), key=lambda row: row.index)
     return Binding(
         uid=str(job.pk),
         attempt=placement.attempt,
@@ -102,12 +103,19 @@ def _binding(placement: Placement) -> Binding:
         memory_mib=job.memory_mib,
         time_limit_s=float(job.time_limit_s),
         grace_s=EVICT_GRACE_S,
-        replicas=tuple(
-            _replica(row) for row in sorted(placement.replicas.all(), key=lambda row: row.index)
-        ),
-        expected_duration_s=job.expected_duration_s,
+        replicas=tuple(_replica(row) for row in rows),
+        expected_duration_s=_duration_s(job, len(rows)),
         checkpoint_interval_s=float(job.checkpoint_interval_s),
     )
+
+
+def _duration_s(job: Job, replicas: int) -> float:
+    """Return how long a job plays on a simulated fleet: replicas add up, as when it grows.
+
+    What is expected of it is meant with its least replicas.
+    """
+    least_s = job.expected_duration_s or float(job.time_limit_s)
+    return least_s * job.replicas_min / max(replicas, 1)
 
 
 def _replica(row: ReplicaHold) -> ReplicaBinding:

@@ -101,6 +101,48 @@ def test_an_evicted_job_goes_on_from_its_last_checkpoint(tmp_path: Path) -> None
     assert end.finished_s == pytest.approx(begun.started_s + 60.0)
 
 
+def test_a_job_goes_on_from_its_checkpoint_at_the_speed_of_its_new_replicas(tmp_path: Path) -> None:
+    """100 s of work with two replicas, a checkpoint every 20 s, ended after 50 s: 40 % are safe.
+
+    With four replicas all of it would take 50 s: the other 60 % take 30. With one it would take
+    200 s: of these 10 s are run, none is saved, and as many as before, 120 s, are left.
+    """
+    executor = _built(tmp_path)
+    two = binding(
+        uid=SOUND,
+        expected_duration_s=100.0,
+        time_limit_s=500.0,
+        checkpoint_interval_s=20.0,
+        replicas=replicas(2),
+    )
+    executor.bind(two)
+    executor.observe(now_s=1000.0)
+    started_s = _only(executor, 1003.0).started_s
+    assert started_s is not None
+    _only(executor, started_s + 50.0)
+    executor.evict(SOUND, 1, grace_s=0.0, reason="resized")
+    _only(executor, started_s + 50.0)
+    executor.forget(SOUND, 1)
+    one = replace(two, attempt=2, expected_duration_s=200.0, replicas=replicas(1))
+    executor.bind(one)
+    executor.observe(now_s=2000.0)
+    executor.evict(SOUND, 2, grace_s=0.0, reason="resized")
+    _only(executor, 2013.0)
+    executor.forget(SOUND, 2)
+    for attempt, count, whole_s, left_s in ((3, 1, 200.0, 120.0), (4, 4, 50.0, 30.0)):
+        executor.bind(
+            replace(
+                one, attempt=attempt, expected_duration_s=whole_s, checkpoint_interval_s=0.0,
+                replicas=replicas(count),
+            )
+        )  # fmt: skip
+        executor.observe(now_s=3000.0 * attempt)
+        end = _only(executor, 3000.0 * attempt + 300.0)
+        assert end.started_s is not None
+        assert end.finished_s == pytest.approx(end.started_s + left_s)
+        executor.forget(SOUND, attempt)
+
+
 @pytest.mark.parametrize("every_s", [0.0, 60.0])
 def test_a_job_without_a_checkpoint_begins_again(tmp_path: Path, every_s: float) -> None:
     executor = _built(tmp_path)

@@ -344,6 +344,18 @@ def test_a_job_that_shrinks_goes_on_at_once_where_it_was_told_to(world: World) -
     assert_sound(jobs=2)
 
 
+def test_work_is_expected_to_last_by_the_replicas_that_share_it(world: World) -> None:
+    """With one replica it would last its time limit: with three a third of it, with two a half."""
+    job = gang(world)
+    shrink(world, job, 2)
+    world.cycle()
+    world.says(job, Phase.CANCELLED)
+    world.cycle()
+    uid, limit_s = str(job.pk), job.time_limit_s
+    told = [world.executor.bound[uid, attempt].expected_duration_s for attempt in (1, 2)]
+    assert told == [limit_s / 3, limit_s / 2]
+
+
 def test_replicas_that_are_alike_are_counted_when_a_job_shrinks(world: World) -> None:
     job = running(world, "cores", devices=0, cpu_milli=1000, replicas=3, replicas_min=1)
     shrink(world, job, 1)
