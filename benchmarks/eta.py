@@ -40,7 +40,7 @@ from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.admission import refusal
 from scheduler.decide.session import Session
-from scheduler.simulate.decider import Decider, by_policy
+from scheduler.simulate.decider import by_policy, looks_at_mix
 from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import SimJob
 from scheduler.simulate.pace import Pace
@@ -218,7 +218,7 @@ class Progress:
 def play(replay: Replay) -> list[Told]:
     """Return what the jobs of a trace were told, and how long they waited."""
     naive = Naive()
-    decider = remembering(when_asked(POLICY))
+    decider = remembering(WhenAsked(POLICY))
     progress = Progress(replay)
 
     def watch(snapshot: Snapshot, plan: Plan) -> None:
@@ -238,17 +238,22 @@ def play(replay: Replay) -> list[Told]:
     return told
 
 
-def when_asked(policy: Policy) -> Decider:
-    """Return the decider of a policy that works out expected starts for new jobs only."""
-    full, plain = by_policy(policy), by_policy(replace(policy, expects_starts=False))
-    seen: set[str] = set()
+class WhenAsked:
+    """The decider of a policy that works out expected starts for new jobs only."""
 
-    def decide(snapshot: Snapshot, now_s: float) -> Plan:
-        new = {job.uid for job in snapshot.pending} - seen
-        seen.update(new)
-        return (full if new else plain)(snapshot, now_s)
+    def __init__(self, policy: Policy) -> None:
+        self._full, self._plain = (
+            by_policy(policy),
+            by_policy(replace(policy, expects_starts=False)),
+        )
+        self._seen: set[str] = set()
+        self.looks_at_mix = looks_at_mix(self._full)
 
-    return decide
+    def __call__(self, snapshot: Snapshot, now_s: float) -> Plan:
+        """Return the plan of one cycle."""
+        new = {job.uid for job in snapshot.pending} - self._seen
+        self._seen |= new
+        return (self._full if new else self._plain)(snapshot, now_s)
 
 
 def figures(told: Sequence[Told]) -> dict[str, Any]:

@@ -20,22 +20,24 @@ Order: TypeAlias = Callable[[JobSpec], tuple[float, ...]]
 
 def fifo() -> Decider:
     """Return plain first in, first out: nobody starts before the one ahead of him."""
-    return _InOrder("fifo", lambda job: (job.submitted_s,)).decide
+    return _InOrder("fifo", lambda job: (job.submitted_s,))
 
 
 def priority_only() -> Decider:
     """Return strict priority, first in, first out within a class; nobody overtakes."""
-    return _InOrder("priority_only", lambda job: (-job.priority, job.submitted_s)).decide
+    return _InOrder("priority_only", lambda job: (-job.priority, job.submitted_s))
 
 
 class _InOrder:
     """Starts jobs in a fixed order until one does not fit, each on the first node that has room."""
 
+    looks_at_mix = False
+
     def __init__(self, name: str, order: Order) -> None:
         self._name, self._order = name, order
         self._room = Room()
 
-    def decide(self, snapshot: Snapshot, now_s: float) -> Plan:
+    def __call__(self, snapshot: Snapshot, now_s: float) -> Plan:
         """Return the plan of one cycle."""
         jobs = snapshot.pending
         if len(jobs) > 1:

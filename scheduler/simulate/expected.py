@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scheduler.core.plan import Plan
 from scheduler.core.snapshot import Expectation, Snapshot
-from scheduler.simulate.decider import Decider
+from scheduler.simulate.decider import Decider, looks_at_mix
 
 RECORD_COUNT = 100
 """So many of the last jobs that waited say what an expectation is worth: times change."""
@@ -61,11 +61,19 @@ class Expectations:
 
 def remembering(decider: Decider) -> Decider:
     """Return a decider that is told what its past expectations were worth."""
-    memory = Expectations()
+    return _Remembering(decider)
 
-    def decide(snapshot: Snapshot, now_s: float) -> Plan:
-        plan = decider(replace(snapshot, expectations=memory.now(now_s)), now_s)
-        memory.note(snapshot, plan)
+
+class _Remembering:
+    """Tells another decider, and notes what it says."""
+
+    def __init__(self, decider: Decider) -> None:
+        self._decider, self._memory = decider, Expectations()
+        self.looks_at_mix = looks_at_mix(decider)
+
+    def __call__(self, snapshot: Snapshot, now_s: float) -> Plan:
+        """Return the plan of one cycle."""
+        told = replace(snapshot, expectations=self._memory.now(now_s))
+        plan = self._decider(told, now_s)
+        self._memory.note(snapshot, plan)
         return plan
-
-    return decide

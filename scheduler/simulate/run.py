@@ -21,7 +21,8 @@ again with one more `preempted_count`; the beneficiary waits with `promised_s` u
 job that is resized is told likewise, and then starts anew from its last checkpoint, with the
 replicas that it was given; where they are no longer free it waits. A baseline may leave the
 beneficiary empty.
-Decayed usage and runtime ratios are kept as the portal keeps them (`usage`).
+Decayed usage, runtime ratios and the mix of what has arrived are kept as the portal keeps them
+(`usage`); a decider that never looks at the mix says so (`decider.looks_at_mix`).
 
 The same world, jobs, decider and pace give the same result, whatever order the jobs come in.
 """
@@ -32,7 +33,7 @@ from heapq import heappop
 
 from scheduler.core.plan import Plan
 from scheduler.core.snapshot import Snapshot
-from scheduler.simulate.decider import Decider, Watch, by_policy
+from scheduler.simulate.decider import Decider, Watch, by_policy, looks_at_mix
 from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationError
 from scheduler.simulate.jobs import NodeChange, SimJob, checked_changes, checked_jobs
 from scheduler.simulate.pace import Pace
@@ -61,7 +62,7 @@ def simulate(
 
     Args:
         world: the fleet with everything free, the tenants, and the memory (`usage_decayed`,
-            `runtime_ratios`) at `world.now_s`, when it begins; nothing waits or runs.
+            `runtime_ratios`, `demand_mix`) at `world.now_s`, when it begins; nothing waits or runs.
         jobs: in any order.
         decider: who decides.
         pace: when cycles run.
@@ -99,6 +100,7 @@ class _Run:
         watch: Watch | None,
     ) -> None:
         self._decider, self._pace, self._watch = decider, pace, watch
+        self._with_mix = looks_at_mix(decider)
         self._arrivals, self._arrived = arrivals, 0
         self._changes = changes
         self._stage = Stage(world, pace)
@@ -160,7 +162,7 @@ class _Run:
         self._cycles += 1
         if self._cycles > self._pace.most_cycles or self._at_once > _MOST_AT_ONCE:
             raise EndlessSimulationError(f"{self._cycles} cycles, and it is not over at {now_s}")
-        snapshot = stage.freeze(now_s)
+        snapshot = stage.freeze(now_s, with_mix=self._with_mix)
         plan = self._decider(snapshot, now_s)
         if self._watch:
             self._watch(snapshot, plan)

@@ -1,9 +1,9 @@
 """The world while time passes: what waits, what runs, what is free, and every move of a job."""
 
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from heapq import heappush
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
@@ -16,7 +16,7 @@ from scheduler.simulate.jobs import NodeChange, SimJob
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.records import Record
 from scheduler.simulate.result import Capacity, End, Result, Span
-from scheduler.simulate.usage import DecayedUsage, RuntimeRatios
+from scheduler.simulate.usage import Arrivals, DecayedUsage, RuntimeRatios
 from scheduler.simulate.waiting import Waiting
 
 CHECKPOINT, END, LEAVE, REGAIN, NODE = range(5)
@@ -39,9 +39,11 @@ class Stage:
 
     def __init__(self, world: Snapshot, pace: Pace) -> None:
         self._world, self._pace = world, pace
+        self._still: dict[str, Any] = {f.name: getattr(world, f.name) for f in fields(Snapshot)}
         self._holdings = Holdings(world.fleet)
         self._usage = DecayedUsage(world.fleet, world.usage_decayed, now_s=world.now_s)
         self._ratios = RuntimeRatios(world.runtime_ratios)
+        self._arrivals = Arrivals(world.demand_mix)
         self._running: dict[str, Attempt] = {}
         self._shown: dict[str, RunningJob] = {}  # of each attempt, what decisions see
         self._frozen: tuple[RunningJob, ...] | None = ()
@@ -53,19 +55,22 @@ class Stage:
         self.records: dict[str, Record] = {}
         self.elastic = self.events = 0
 
-    def freeze(self, now_s: float) -> Snapshot:
-        """Return what a decision may look at."""
+    def freeze(self, now_s: float, *, with_mix: bool) -> Snapshot:
+        """Return what a decision may look at; what has arrived lately where it does."""
         if self._frozen is None:
             self._frozen = tuple(self._shown.values())
-        return replace(
-            self._world,
-            now_s=now_s,
-            fleet=self._holdings.freeze(),
-            pending=self.waiting.freeze(),
-            running=self._frozen,
-            usage_decayed=self._usage.now(now_s),
-            runtime_ratios=self._ratios.now(),
-        )
+        moving = {
+            "now_s": now_s,
+            "fleet": self._holdings.freeze(),
+            "pending": self.waiting.freeze(),
+            "running": self._frozen,
+            "usage_decayed": self._usage.now(now_s),
+            "runtime_ratios": self._ratios.now(),
+            "demand_mix": self._arrivals.now() if with_mix else (),
+        }
+        return Snapshot(
+            **self._still | moving
+        )  # every cycle makes one: replace() takes twice as long
 
     def attempt(self, uid: str, token: int) -> Attempt | None:
         """Return the attempt that an event is about, None if it is over."""
@@ -83,6 +88,7 @@ class Stage:
         """Let a job wait for the first time."""
         self.records[job.spec.uid] = Record(job, [])
         self.waiting.add(job.spec)
+        self._arrivals.add(job.spec)
         self.events += 1
 
     def checkpoint(self, attempt: Attempt, now_s: float) -> None:

@@ -1,6 +1,7 @@
-"""The memory of a site, kept as the portal keeps it: decayed usage, and how long jobs really ran.
+"""The memory of a site, kept as the portal keeps it: past use, how long jobs ran, what arrived.
 
-Both are booked when a placement ends, as the ledger is; what still runs counts by what it holds.
+The first two are booked when a placement ends, as the ledger is; what still runs counts by what it
+holds.
 """
 
 import bisect
@@ -8,7 +9,8 @@ from collections import deque
 from collections.abc import Mapping
 
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
-from scheduler.core.snapshot import Fleet
+from scheduler.core.snapshot import DemandKind, Fleet, JobSpec
+from scheduler.decide.arrivals import MOST_ARRIVALS, Arrival, demand_mix
 
 HALF_LIFE_S = 7 * 86400.0
 """Slurm's PriorityDecayHalfLife."""
@@ -90,4 +92,26 @@ class RuntimeRatios:
         """Return them, ascending."""
         if not self._frozen and self._ascending:
             self._frozen = tuple(self._ascending)
+        return self._frozen
+
+
+class Arrivals:
+    """What the last jobs asked for; worked out where somebody looks, once for each arrival."""
+
+    def __init__(self, start: tuple[DemandKind, ...]) -> None:
+        self._earlier = self._frozen = start
+        self._last = deque[JobSpec](maxlen=MOST_ARRIVALS)  # the newest first
+        self._count, self._counted = 0, 0
+
+    def add(self, spec: JobSpec) -> None:
+        """Note a job that arrived."""
+        self._last.appendleft(spec)
+        self._count += 1
+
+    def now(self) -> tuple[DemandKind, ...]:
+        """Return the mix."""
+        if self._counted < self._count:
+            arrivals = (Arrival(one.shape, one.flavors, one.replicas_max) for one in self._last)
+            self._frozen = demand_mix(arrivals, self._earlier, since=self._count)
+            self._counted = self._count
         return self._frozen

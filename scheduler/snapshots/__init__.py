@@ -3,13 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from scheduler.choices import FINAL_STATES
 from scheduler.core.policy import Policy
@@ -24,6 +24,7 @@ from scheduler.core.snapshot import (
     Snapshot,
     TenantNode,
 )
+from scheduler.decide.arrivals import MOST_ARRIVALS, Arrival, demand_mix
 from scheduler.decide.scoring import LEARNING
 from scheduler.models import Job
 from scheduler.selectors.pairings import pairing_table
@@ -36,11 +37,18 @@ from telemetry.choices import DeviceHealth, NodeState, Scheduling
 from telemetry.models import Cluster, Device, Node
 from tenants.models import Quota, Tenant
 
-__all__ = ["HALF_LIFE_S", "Frozen", "classed", "job_spec", "one_instant", "policy_of", "take"]
+__all__ = [
+    "HALF_LIFE_S",
+    "Frozen",
+    "arrived",
+    "classed",
+    "job_spec",
+    "one_instant",
+    "policy_of",
+    "take",
+]
 
 HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
-MIX_COUNT = 4000  # so many of the last jobs say what is likely to come
-MIX_HALF_LIFE = 1000.0  # jobs after which an arrival counts half
 RATIO_COUNT = 200  # runtimes of so many of the last jobs say how long jobs really run
 NODE_COLUMNS = (
     "name",
@@ -130,10 +138,12 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         running=tuple(replace(job, spec=spec) for job, spec in zip(running, specs, strict=True)),
         tenants=_tenants(cluster),
         usage_decayed=_usage_decayed(cluster, fleet, now),
-        runtime_ratios=_runtime_ratios(cluster),
+        runtime_ratios=_runtime_ratios(cluster, now),
         throughputs=throughputs,
         expectations=expectations(cluster, now),
-        demand_mix=_demand_mix(cluster, policy.placement),
+        demand_mix=arrived(Job.objects.filter(cluster=cluster))
+        if policy.placement in LEARNING
+        else (),
         pairs=pairing_table(),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
@@ -313,13 +323,14 @@ def _capacity(fleet: Fleet) -> dict[str, int]:
     return capacity
 
 
-def _runtime_ratios(cluster: Cluster) -> tuple[float, ...]:
+def _runtime_ratios(cluster: Cluster, now: datetime) -> tuple[float, ...]:
     """Return how much of its time limit each of the last jobs has really run, ascending."""
     rows = (
         Job.objects.filter(
             cluster=cluster,
             state__in=FINAL_STATES,
             finished_at__gte=F("started_at"),  # neither is null then
+            finished_at__lte=now,
         )
         .order_by("-finished_at")
         .values_list("started_at", "finished_at", "time_limit_s")[:RATIO_COUNT]
@@ -332,17 +343,10 @@ def _runtime_ratios(cluster: Cluster) -> tuple[float, ...]:
     return tuple(sorted(min(1.0, ratio) for ratio in ratios))  # more is the grace of a stop
 
 
-def _demand_mix(cluster: Cluster, placement: str) -> tuple[DemandKind, ...]:
-    """Return what the last jobs asked for, where the placement looks at it; the newest most."""
-    if placement not in LEARNING:
-        return ()
-    rows = (
-        Job.objects.filter(cluster=cluster)
-        .order_by("-submitted_at", "uid")
-        .values_list(*MIX_COLUMNS)[:MIX_COUNT]
+def arrived(jobs: QuerySet[Job]) -> tuple[DemandKind, ...]:
+    """Return what the last of some jobs asked for (`scheduler.decide.arrivals`); one query."""
+    rows = jobs.order_by("-submitted_at", "-uid").values_list(*MIX_COLUMNS)[:MOST_ARRIVALS]
+    return demand_mix(
+        Arrival(ReplicaShape(*amounts), tuple(flavors), replicas)
+        for replicas, flavors, *amounts in rows
     )
-    counts: dict[tuple[ReplicaShape, tuple[str, ...]], float] = defaultdict(float)
-    for age, (replicas, flavors, *amounts) in enumerate(rows):
-        counts[ReplicaShape(*amounts), tuple(flavors)] += replicas * 0.5 ** (age / MIX_HALF_LIFE)
-    kinds = sorted(counts, key=lambda kind: (astuple(kind[0]), kind[1]))
-    return tuple(DemandKind(*kind, counts[kind]) for kind in kinds)

@@ -200,6 +200,8 @@ def test_runtimes_are_parts_of_time_limits_and_never_more() -> None:
             started_at=started,
             finished_at=world.now + timedelta(seconds=seconds or 1),
         )
+    assert take(world).snapshot.runtime_ratios == ()  # they end later than this
+    world.now += timedelta(seconds=103)
     assert take(world).snapshot.runtime_ratios == (0.25, 1.0)
 
 

@@ -8,10 +8,13 @@ import pytest
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import EvictionCause, Plan, Preempt, Resize, SolverReport, Start
 from scheduler.core.policy import Policy
-from scheduler.core.snapshot import ReplicaPlacement, Snapshot
+from scheduler.core.resources import ReplicaShape
+from scheduler.core.snapshot import DemandKind, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.simulate.attempt import Attempt
 from scheduler.simulate.baselines import fifo, priority_only
 from scheduler.simulate.decider import Decider
 from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationError
+from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import NodeChange, SimJob
 from scheduler.simulate.metrics import totals
 from scheduler.simulate.result import End, History, Result
@@ -201,6 +204,85 @@ def test_elastic_job_works_faster_with_more_replicas() -> None:
     kept = work("e", 0, 100, replicas=1, replicas_max=2, checkpoint_every_s=10.0)
     result = simulate(site(devices=2), [kept, jobs[1]], scripted(script), pace=AT_ONCE)
     assert of(result, "e").end_s == 70.0
+
+
+@pytest.mark.parametrize(
+    ("devices", "scaling", "ends_s"),
+    [((0, 1), 1.0, 80.0), ((0,), 1.0, 110.0), ((0, 1), 0.0, 110.0)],
+)
+def test_resumed_job_goes_on_at_the_speed_of_its_replicas(
+    devices: tuple[int, ...], scaling: float, ends_s: float
+) -> None:
+    """100 units at one a second, saved every 10 s; evicted at 45 it has 40, and 60 are left.
+
+    From 50 on, two replicas do two a second and end at 80, one does one and ends at 110, and so do
+    two that are no faster than one.
+    """
+    script = {
+        0.0: plan([start("e", 0)]),
+        45.0: plan(preempts=[Preempt("e", "b", EvictionCause.PREEMPTED)]),
+        50.0: plan([start("e", *devices)]),
+    }
+    elastic = {"replicas": 1, "replicas_max": 2, "checkpoint_every_s": 10.0, "scaling": scaling}
+    jobs = [work("e", 0, 100, **elastic), work("b", 45, 1), work("c", 50, 1)]
+    result = simulate(site(devices=2), jobs, scripted(script), pace=AT_ONCE)
+    seen = of(result, "e")
+    assert (seen.starts, seen.end_s, seen.lost_s) == ((0.0, 50.0), ends_s, 5.0)
+
+
+def test_resumed_job_goes_on_at_the_speed_of_its_new_flavor_and_replicas() -> None:
+    """Of 90 units 40 are saved; on two devices that do three a second each 50 take 50 / 6 s."""
+    fast = SimJob(
+        work("e", 0, 1, replicas=1, replicas_max=2).spec, 90.0, {"a100": 3.0, "v100": 1.0},
+        checkpoint_every_s=10.0,
+    )  # fmt: skip
+    attempt = Attempt.begin(
+        fast, RunningJob(fast.spec, (place(0), place(1)), 50.0), "a100", safe=40.0, token=1
+    )
+    ends_s, how = attempt.end()
+    assert (ends_s, how) == (50.0 + 50 / 6, End.COMPLETED)
+
+
+Mix = tuple[DemandKind, ...]
+
+
+def mixes_shown(world: Snapshot, jobs: Sequence[SimJob], decider: Decider) -> list[Mix]:
+    seen: list[Snapshot] = []
+    pace = replace(AT_ONCE, until_s=20.0)
+    simulate(world, jobs, decider, pace=pace, watch=lambda one, _: seen.append(one))
+    return [one.demand_mix for one in seen]
+
+
+def test_what_arrived_is_shown_to_who_looks_at_it_only() -> None:
+    jobs = [work("a", 0, 10), work("b", 5, 10, devices=2, replicas=1, replicas_max=3)]
+    world = site(devices=4)
+    shown: dict[str, list[Mix]] = {}
+    deciders = {
+        "prices": by_policy(Policy(strategy="rules", placement="prices")),
+        "remembering": remembering(by_policy(Policy(strategy="rules", placement="fgd"))),
+        "a function": scripted({}),
+        "pack": RULES,
+        "fifo": fifo(),
+    }
+    for name, decider in deciders.items():
+        shown[name] = mixes_shown(world, jobs, decider)
+    # the first cycle sees a, the last b, too, with three replicas, and a has aged by one arrival
+    first = (DemandKind(jobs[0].spec.shape, (), 1.0),)
+    last = (
+        DemandKind(jobs[0].spec.shape, (), 0.5**0.001),
+        DemandKind(jobs[1].spec.shape, (), 3.0),
+    )
+    for name in ("prices", "remembering", "a function"):
+        assert (shown[name][0], shown[name][-1]) == (first, last), name
+    assert set(shown["pack"]) == set(shown["fifo"]) == {()}
+
+
+def test_mix_of_before_the_begin_fades_as_others_arrive() -> None:
+    kind = DemandKind(ReplicaShape(500, 64, 4), (), 8.0)
+    world = replace(site(), demand_mix=(kind,))
+    mixes = mixes_shown(world, [work("a", 0, 1)], scripted({}))
+    [found] = [one for one in mixes[0] if one.shape == kind.shape]
+    assert found.count == 8.0 * 0.5**0.001
 
 
 def test_job_that_shrinks_for_another_leaves_after_its_notice_and_goes_on() -> None:
