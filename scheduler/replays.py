@@ -1,20 +1,22 @@
 """Database -> Trace: what a cluster's jobs asked for and how long they really ran, to play again.
 
 Only jobs that ran are there: how long another would have run is not known. On a flavor other than
-the one that it had, a job is taken to be faster or slower as the flavors' CU say, where both are
-known. Jobs that were running when the window begins run on for what was left of them.
+the one that it had, a job is taken to be faster or slower as the throughputs of its class say, or
+else the flavors' CU, where both are known. Jobs that were running when the window begins run on for
+what was left of them. What the site remembers is that of the begin: past use, how long jobs really
+ran, and what had arrived; what it knows of speeds is that of today.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
 from scheduler import snapshots
 from scheduler.choices import FINAL_STATES, JobState
 from scheduler.core.plan import EvictionCause
-from scheduler.core.snapshot import JobSpec, Snapshot
+from scheduler.core.snapshot import DemandKind, JobSpec, Snapshot
 from scheduler.models import HEAVY, DeviceHold, Job, JobEvent, Placement, ReplicaHold
 from scheduler.simulate.holdings import Holdings
 from scheduler.simulate.jobs import SimJob
@@ -78,21 +80,23 @@ def recording(
         cluster: whose.
         since: begin of the window.
         now: its end.
-        checkpoint_every_s: what jobs with devices are taken to save their work at; 0 = never.
+        checkpoint_every_s: what jobs with devices that do not say how often they save their work
+            are taken to save it at; 0 = never.
     """
     with snapshots.one_instant():
-        frozen = snapshots.take(cluster=cluster, now=since).snapshot
+        taken = snapshots.take(cluster=cluster, now=since)
+        arrived = snapshots.arrived(_ended(cluster, since))
         jobs = _jobs(cluster, since, now)
         held = _held(cluster, since, now)
         events = _events(jobs, since, now)
-    world = replace(frozen, fleet=all_free(frozen.fleet), pending=(), running=(), runtime_ratios=())
+    world = _begin(taken.snapshot, arrived)
     ran = [job for job in jobs if held.get(job.pk)]
     made = [
         _sim_job(job, held[job.pk], world, now_s=now.timestamp(), every_s=checkpoint_every_s)
         for job in ran
     ]
     return Recording(
-        trace=Trace(world, tuple(made)),
+        trace=Trace(world, tuple(made), taken.policy),
         recorded=_recorded(ran, held, events, world, now.timestamp()),
         begun=frozenset(str(job.pk) for job in ran if held[job.pk][0].created_s < world.now_s),
         never_ran=len(jobs) - len(ran),
@@ -100,12 +104,31 @@ def recording(
     )
 
 
+def _begin(frozen: Snapshot, arrived: tuple[DemandKind, ...]) -> Snapshot:
+    """Return the world before anything arrives: today's fleet, all of it free.
+
+    What was said of expected starts is of other jobs, and changes no start.
+    """
+    return replace(
+        frozen,
+        fleet=all_free(frozen.fleet),
+        pending=(),
+        running=(),
+        expectations=(),
+        demand_mix=arrived,
+    )
+
+
+def _ended(cluster: Cluster, since: datetime) -> QuerySet[Job]:
+    """Return the jobs that had ended when the window begins; all others arrive in it."""
+    return Job.objects.filter(cluster=cluster, state__in=FINAL_STATES, finished_at__lte=since)
+
+
 def _jobs(cluster: Cluster, since: datetime, now: datetime) -> Sequence[Job]:
     """Return the jobs that waited or ran in the window."""
-    ended_before = Q(state__in=FINAL_STATES, finished_at__lte=since)
     rows = (
         Job.objects.filter(cluster=cluster, submitted_at__lt=now)
-        .exclude(ended_before)
+        .exclude(state__in=FINAL_STATES, finished_at__lte=since)
         .select_related("tenant", "priority_class", "cluster")
         .defer(*HEAVY)
         .order_by("submitted_at", "uid")
@@ -176,8 +199,10 @@ def _sim_job(
     passed_s = max(0.0, begin_s - last.started_s)  # of an attempt that ran already
     ran_s = limit_s if last.open else last.released_s - last.started_s
     left_s = max(LEAST_S, min(ran_s, now_s - last.started_s + limit_s) - passed_s)
+    saves_s = job.checkpoint_interval_s / job.cluster.clock_scale
     again = replace(
         spec,
+        replicas_max=job.replicas_max,  # whatever it was last resized to
         submitted_s=max(spec.submitted_s, begin_s),
         time_limit_s=max(LEAST_S, limit_s - passed_s),
         not_before_s=0.0,
@@ -188,17 +213,29 @@ def _sim_job(
         again,
         work=left_s * last.replicas / spec.replicas_min,
         throughput=_throughput(spec, last.flavor, world),
-        checkpoint_every_s=every_s if spec.shape.devices else 0.0,
+        checkpoint_every_s=saves_s or (every_s if spec.shape.devices else 0.0),
     )
 
 
 def _throughput(spec: JobSpec, flavor: str, world: Snapshot) -> Mapping[str, float]:
-    """Return flavor -> speed against the one that it had, by CU; equal where one is unknown."""
+    """Return flavor -> speed against the one that it had; equal where one of both is unknown.
+
+    As measured of its class; where one of both was not, by CU.
+    """
     if not spec.shape.devices:
         return {}
+    job_class, names = spec.job_class or spec.kind, [one.name for one in world.fleet.flavors]
+    measured = {name: world.throughputs.get((job_class, name)) for name in names}
     units = {one.name: one.compute_units for one in world.fleet.flavors}
-    had = units.get(flavor)
-    return {name: unit / had if unit and had else 1.0 for name, unit in units.items()}
+    return {
+        name: _ratio(measured, name, flavor) or _ratio(units, name, flavor) or 1.0 for name in names
+    }
+
+
+def _ratio(speeds: Mapping[str, float | None], flavor: str, had: str) -> float | None:
+    """Return how much faster a flavor is than another; None where one of both is unknown."""
+    speed, other = speeds.get(flavor), speeds.get(had)
+    return speed / other if speed and other else None
 
 
 def _recorded(

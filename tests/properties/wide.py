@@ -83,7 +83,8 @@ def wide_world(seed: int, max_jobs: int = 9) -> Snapshot:
         throughputs=dice.choice([{}, {pair: dice.choice([0.1, 0.3, 1.0]) for pair in speeds}]),
         expectations=tuple(_expectations(dice)),
         demand_mix=tuple(
-            DemandKind(one.shape, one.flavors, 1.0 + i) for i, one in enumerate(queue[:2])
+            DemandKind(*kind, 1.0 + i)
+            for i, kind in enumerate(dict.fromkeys((one.shape, one.flavors) for one in queue[:2]))
         ),
         pairs={pair: (dice.choice(rates), dice.choice(rates)) for pair in pairs},
     )

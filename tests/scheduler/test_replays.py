@@ -2,10 +2,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from scheduler import snapshots
 from scheduler.execute.base import Phase
-from scheduler.models import Job, JobEvent
+from scheduler.models import Job, JobEvent, SchedulingPolicy, Throughput
 from scheduler.replays import Recording, recording
 from scheduler.simulate.baselines import fifo
+from scheduler.simulate.decider import by_policy
 from scheduler.simulate.metrics import totals
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.result import End
@@ -121,6 +123,91 @@ def test_evictions_of_the_past_are_counted_by_their_reason() -> None:
     assert (seen[str(a.pk)].evictions, seen[str(a.pk)].losses) == (1, 1)
 
 
+def test_a_job_saves_as_often_as_it_says_and_may_have_all_its_sizes() -> None:
+    """It was resized to one replica for the next ten minutes; without a word 300 s are assumed."""
+    world = World()
+    a = world.submit("a", devices=1, replicas=2, replicas_min=1, checkpoint_interval_s=120)
+    b = world.submit("b", devices=1)
+    world.cycle(after_s=1.0)
+    run(world, a, 60.0)
+    world.cycle(after_s=1.0)
+    run(world, b, 60.0)
+    Job.objects.filter(pk=a.pk).update(
+        resized_to=1, resized_until=world.now + timedelta(seconds=600)
+    )
+    begin = world.now - timedelta(hours=1)
+    record = recording(cluster=world.cluster, since=begin, now=world.now, checkpoint_every_s=300.0)
+    made = {job.spec.uid: job for job in record.trace.jobs}
+    assert {uid: job.checkpoint_every_s for uid, job in made.items()} == {
+        str(a.pk): 120.0,
+        str(b.pk): 300.0,
+    }
+    assert made[str(a.pk)].spec.replicas_max == 2
+
+
+def test_a_job_is_as_fast_elsewhere_as_measured_and_by_compute_units_where_it_was_not() -> None:
+    """It ran on an L4 of 121 CU: a card of 242 CU is twice as fast, measured it is 0.5 / 0.8."""
+    world = World()
+    other = world.add_node("m", devices=1)
+    other.devices.update(flavor="big", compute_units=242.0)
+    job = world.submit("a", devices=1, job_class="lm", flavors=["nvidia-l4"])
+    world.cycle(after_s=1.0)
+    run(world, job, 60.0)
+    [made] = since(world).trace.jobs
+    assert made.throughput == {"big": 2.0, "nvidia-l4": 1.0}
+    for flavor, throughput in (("big", 0.5), ("nvidia-l4", 0.8)):
+        Throughput.objects.create(job_class="lm", flavor=flavor, throughput=throughput)
+    [made] = since(world).trace.jobs
+    assert made.throughput == {"big": 0.625, "nvidia-l4": 1.0}
+
+
+def test_a_window_begins_with_what_was_known_at_its_begin() -> None:
+    """One job ended before it; what ended and arrived later is not known yet."""
+    world = World()
+    a = world.submit("a", devices=2, time_limit_s=600)
+    world.cycle(after_s=1.0)
+    run(world, a, 60.0)
+    world.now += timedelta(hours=2)
+    b = world.submit("b", devices=1, time_limit_s=600)
+    world.cycle(after_s=1.0)
+    run(world, b, 300.0)
+    begin = since(world, hours=1.0).trace.world
+    assert len(begin.runtime_ratios) == 1
+    assert [(kind.shape.devices, kind.count) for kind in begin.demand_mix] == [(2, 1.0)]
+    assert begin.expectations == ()
+
+
+def test_a_simulation_knows_what_arrived_as_the_live_cycle_does() -> None:
+    """Two jobs of 2, two more in the window, of 2 and of 0 devices."""
+    world = World()
+    SchedulingPolicy.objects.update_or_create(
+        cluster=world.cluster, defaults={"placement": "prices"}
+    )
+    for name in ("a", "b", "later", "last"):
+        job = world.submit(name, devices=0 if name == "last" else 2)
+        world.cycle(after_s=1.0)
+        run(world, job, 60.0)
+        if name == "b":
+            world.now += timedelta(hours=2)
+    trace = since(world, hours=1.0).trace
+    assert trace.policy is not None
+    seen = []
+    simulate(
+        trace.world,
+        trace.jobs,
+        by_policy(trace.policy),
+        watch=lambda snapshot, _: seen.append(snapshot.demand_mix),
+    )
+    live = snapshots.take(cluster=world.cluster, now=world.now).snapshot.demand_mix
+    # the newest counts 1, those before it, all of one kind, 0.5 ** 0.001, 0.002 and 0.003
+    assert [kind.count for kind in live] == [
+        1.0,
+        pytest.approx(sum(0.5 ** (k / 1000) for k in (1, 2, 3))),
+    ]
+    assert [kind.shape for kind in seen[-1]] == [kind.shape for kind in live]
+    assert [kind.count for kind in seen[-1]] == pytest.approx([kind.count for kind in live])
+
+
 def test_recording_costs_the_same_number_of_queries_for_any_number_of_jobs(
     django_assert_max_num_queries,
 ) -> None:
@@ -129,5 +216,5 @@ def test_recording_costs_the_same_number_of_queries_for_any_number_of_jobs(
         job = world.submit(name, devices=2)
         world.cycle(after_s=1.0)
         run(world, job, 10.0)
-    with django_assert_max_num_queries(24):
+    with django_assert_max_num_queries(25):
         assert len(since(world).trace.jobs) == 6

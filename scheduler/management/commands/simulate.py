@@ -39,7 +39,7 @@ class Command(BaseCommand):
         outputs = Outputs(options["json"], options["csv"], self.stdout, self.stderr)
         with told():
             trace, left_out = _trace(options)
-            policy = changed(Policy(strategy="rules"), options["set"])
+            policy = changed(trace.policy or Policy(strategy="rules"), options["set"])
             about = {
                 "trace": str(options["trace"] or "synthetic"),
                 "jobs": len(trace.jobs),

@@ -28,9 +28,9 @@ class Cell(NamedTuple):
             raise self.error(f"is not a number from {low:g} to {high:g}")
         return number
 
-    def positive(self) -> float:
+    def positive(self, *, high: float = MOST) -> float:
         """Return a finite number above 0."""
-        return self.number(low=math.ulp(0.0))
+        return self.number(low=math.ulp(0.0), high=high)
 
     def integer(self, *, low: int = 0, high: int = 1 << 40) -> int:
         """Return a whole number within bounds."""
@@ -39,10 +39,11 @@ class Cell(NamedTuple):
             raise self.error(f"is not a whole number from {low} to {high}")
         return int(number)
 
-    def text(self, *, most: int = 200) -> str:
-        """Return a text that is not empty."""
-        if not isinstance(self.value, str) or not 0 < len(self.value) <= most:
-            raise self.error(f"is not a text of 1 to {most} characters")
+    def text(self, *, most: int = 512, empty: bool = False) -> str:
+        """Return a text; it is not empty, unless it may be."""
+        least = 0 if empty else 1
+        if not isinstance(self.value, str) or not least <= len(self.value) <= most:
+            raise self.error(f"is not a text of {least} to {most} characters")
         return self.value
 
     def _parsed(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from scheduler.core.resources import WHOLE_MILLI
-from scheduler.core.snapshot import FlavorSpec, Fleet
+from scheduler.core.snapshot import BoolArray, FlavorSpec, Fleet, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,10 @@ class NodeRow:
         devices: flavor of each of its devices.
         link_groups: island of each device; () = none is known.
         labels, taints: as in `Fleet`.
+        ready, note: as in `Fleet`.
+        device_memory_mib: of each device; () = as its flavor says.
+        numa, nics: NUMA node and nearest network card of each device; () = none is known.
+        unhealthy, throttled: numbers of devices, counted from 0 on the node.
     """
 
     name: str
@@ -28,10 +32,17 @@ class NodeRow:
     link_groups: tuple[int, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: frozenset[str] = frozenset()
+    ready: bool = True
+    note: str = ""
+    device_memory_mib: tuple[int, ...] = ()
+    numa: tuple[int, ...] = ()
+    nics: tuple[int, ...] = ()
+    unhealthy: frozenset[int] = frozenset()
+    throttled: frozenset[int] = frozenset()
 
 
 def empty_fleet(rows: Iterable[NodeRow], flavors: Sequence[FlavorSpec]) -> Fleet:
-    """Return a fleet that is ready, healthy and free.
+    """Return a fleet of which everything is free.
 
     Args:
         rows: in any order.
@@ -40,12 +51,14 @@ def empty_fleet(rows: Iterable[NodeRow], flavors: Sequence[FlavorSpec]) -> Fleet
     nodes = sorted(rows, key=lambda row: row.name)
     specs = tuple(sorted(flavors, key=lambda flavor: flavor.name))
     index = {flavor.name: i for i, flavor in enumerate(specs)}
-    places = [(n, i) for n, row in enumerate(nodes) for i in range(len(row.devices))]
-    of = np.array([index[nodes[n].devices[i]] for n, i in places], dtype=np.int64)
-    memory = np.array([flavor.memory_mib for flavor in specs], dtype=np.int64)[of]
-    cpu = np.array([row.cpu_milli for row in nodes], dtype=np.int64)
-    ram = np.array([row.memory_mib for row in nodes], dtype=np.int64)
-    groups = [nodes[n].link_groups[i] if nodes[n].link_groups else -1 for n, i in places]
+    places = [(row, i) for row in nodes for i in range(len(row.devices))]
+    of = _ints(index[row.devices[i]] for row, i in places)
+    memory = _ints(
+        row.device_memory_mib[i] if row.device_memory_mib else specs[flavor].memory_mib
+        for (row, i), flavor in zip(places, of.tolist(), strict=True)
+    )
+    cpu, ram = _ints(row.cpu_milli for row in nodes), _ints(row.memory_mib for row in nodes)
+    hot = _bools(i in row.throttled for row, i in places)
     return _fixed(
         Fleet(
             node_names=tuple(row.name for row in nodes),
@@ -53,21 +66,41 @@ def empty_fleet(rows: Iterable[NodeRow], flavors: Sequence[FlavorSpec]) -> Fleet
             node_memory_mib=ram,
             node_cpu_free_milli=cpu,
             node_memory_free_mib=ram,
-            node_ready=np.ones(len(nodes), dtype=np.bool_),
-            node_note=("",) * len(nodes),
+            node_ready=_bools(row.ready for row in nodes),
+            node_note=tuple(row.note for row in nodes),
             node_taints=tuple(row.taints for row in nodes),
             node_labels=tuple(row.labels for row in nodes),
-            device_uids=tuple(f"{nodes[n].name}/{i}" for n, i in places),
-            device_node=np.array([n for n, _ in places], dtype=np.int64),
+            device_uids=tuple(f"{row.name}/{i}" for row, i in places),
+            device_node=_ints(n for n, row in enumerate(nodes) for _ in row.devices),
             device_flavor=of,
             device_free_milli=np.full(len(places), WHOLE_MILLI, dtype=np.int64),
             device_free_memory_mib=memory,
             device_memory_mib=memory,
-            device_healthy=np.ones(len(places), dtype=np.bool_),
-            device_link_group=np.array(groups, dtype=np.int64),
+            device_healthy=_bools(i not in row.unhealthy for row, i in places),
+            device_link_group=_ints(_known(row.link_groups, i) for row, i in places),
             flavors=specs,
+            device_numa=_told(_ints(_known(row.numa, i) for row, i in places)),
+            device_nic=_told(_ints(_known(row.nics, i) for row, i in places)),
+            device_throttled=hot if hot.any() else hot[:0],
         )
     )
+
+
+def _ints(values: Iterable[int]) -> IntArray:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _bools(values: Iterable[bool]) -> BoolArray:
+    return np.fromiter(values, dtype=np.bool_)
+
+
+def _known(groups: tuple[int, ...], device: int) -> int:
+    return groups[device] if groups else -1
+
+
+def _told(table: IntArray) -> IntArray:
+    """Return a table, empty where it knows nothing of any device."""
+    return table if (table >= 0).any() else table[:0]
 
 
 def all_free(fleet: Fleet) -> Fleet:

@@ -9,7 +9,9 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from scheduler import snapshots
 from scheduler.execute.base import Phase
+from scheduler.models import SchedulingPolicy
 from scheduler.simulate.traces.exported import read_trace
 from tests.scheduler.test_replays import two_jobs_one_after_the_other
 from tests.scheduler.world import World
@@ -63,6 +65,25 @@ def test_exported_trace_is_read_back_and_played_alike(tmp_path: Path) -> None:
     again = list(csv.DictReader(output.getvalue().splitlines()))
     before = [row for row in csv.DictReader(rows.read_text().splitlines()) if row["run"] == "fifo"]
     assert again == before
+
+
+def test_exported_trace_is_played_under_the_policy_that_it_carries(tmp_path: Path) -> None:
+    """The policy of the site, as it is; --set changes what is played, not what is kept."""
+    world = World()
+    two_jobs_one_after_the_other(world)
+    SchedulingPolicy.objects.update_or_create(
+        cluster=world.cluster, defaults={"placement": "prices", "preempt_grace_s": 7.0}
+    )
+    path, rows = tmp_path / "site.jsonl", tmp_path / "jobs.csv"
+    play(world, "--export", str(path), "--csv", str(rows), "--set", "placement=spread")
+    trace = read_trace(path.read_text(encoding="utf-8").splitlines(), str(path))
+    assert trace.policy == snapshots.policy_of(world.cluster)
+    assert trace.policy.placement == "prices"
+    output = StringIO()
+    call_command("simulate", str(path), "--csv", "-", "--set", "placement=spread", stdout=output)
+    again = list(csv.DictReader(output.getvalue().splitlines()))
+    before = list(csv.DictReader(rows.read_text().splitlines()))
+    assert again == [row for row in before if row["run"] == "present"]
 
 
 def test_the_only_cluster_need_not_be_named_and_an_unknown_one_is() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from scheduler.core.snapshot import QuotaLine
 from scheduler.simulate.baselines import fifo
-from scheduler.simulate.errors import TraceError
+from scheduler.simulate.errors import InvalidSimulationError, TraceError
 from scheduler.simulate.run import simulate
 from scheduler.simulate.traces.exported import Trace, read_trace, write_trace
 from tests.builders import FleetBuilder, tenant, world
@@ -61,6 +61,50 @@ def test_what_is_written_is_read_back() -> None:
     assert list(write_trace(back)) == list(write_trace(trace))
 
 
+def test_file_of_the_first_version_is_read_with_the_defaults_of_what_it_does_not_say() -> None:
+    """Nothing of what came with the second version is in `lines`."""
+    trace = read_trace(lines(JOB), "old.jsonl")
+    world, fleet, [job] = trace.world, trace.world.fleet, trace.jobs
+    assert trace.policy is None
+    assert (world.throughputs, world.pairs, world.reservations, world.demand_mix) == (
+        {},
+        {},
+        (),
+        (),
+    )
+    assert (world.usage_decayed, world.runtime_ratios) == ({}, ())
+    assert (fleet.device_link_group.tolist(), fleet.device_healthy.tolist()) == ([-1], [True])
+    assert (len(fleet.device_numa), len(fleet.device_nic), len(fleet.device_throttled)) == (0, 0, 0)
+    assert (fleet.node_ready.tolist(), fleet.node_note) == ([True], ("",))
+    spec = job.spec
+    assert (spec.topology, spec.placement_wish, spec.job_class) == (None, "", "")
+    assert (spec.interference, spec.anti_affinity, spec.preempted_count) == ("", "", 0)
+
+
+def test_version_that_is_not_known_is_named() -> None:
+    with pytest.raises(TraceError, match=r"version: 3 is .* not known here; 1 to 2 are"):
+        read_trace([HEAD.replace("1,", "3,")], "new.jsonl")
+
+
+def test_texts_as_the_database_holds_them_are_read_back() -> None:
+    """Labels may be empty, as Kubernetes' are, and keys of taints 317 characters long."""
+    key = "x" * 317
+    fleet = FleetBuilder().node("n" * 253, devices=1, taints=[key])
+    fleet.nodes[0].labels["node-role.kubernetes.io/gpu"] = ""
+    made = world(fleet, tenants=[tenant("t")], now_s=0.0)
+    trace = Trace(made, (work("j", 1.0, 1.0, tolerations=[key]),))
+    back = read_trace(write_trace(trace), "back")
+    assert back.world.fleet.node_labels == ({"node-role.kubernetes.io/gpu": ""},)
+    assert back.jobs == trace.jobs
+
+
+def test_number_without_end_is_not_written() -> None:
+    made = world(FleetBuilder().node("a", devices=1), tenants=[tenant("t")], now_s=0.0)
+    endless = work("j", 1.0, 1.0, limit_s=float("inf"))
+    with pytest.raises(InvalidSimulationError, match=r"the job .*infinite"):
+        list(write_trace(Trace(made, (endless,))))
+
+
 def without(name: str) -> dict[str, object]:
     return {key: value for key, value in JOB.items() if key != name}
 
@@ -68,7 +112,10 @@ def without(name: str) -> dict[str, object]:
 CASES = {
     "no line": ([], 0, ""),
     "no head": ([TENANT], 1, "record"),
-    "another version": ([HEAD.replace("1,", "2,")], 1, "version"),
+    "a newer version": ([HEAD.replace("1,", "3,")], 1, "version"),
+    "a version that never was": ([HEAD.replace("1,", "0,")], 1, "version"),
+    "a version that is a text": ([HEAD.replace("1,", '"new",')], 1, "version"),
+    "no version": ([HEAD.replace('"version": 1, ', "")], 1, "version"),
     "no JSON": (lines("{"), 6, ""),
     "a list": (lines("[]"), 6, ""),
     "far too deep": (lines("[" * 100_000), 6, ""),
@@ -98,6 +145,127 @@ CASES = {
         6,
         "quotas a100",
     ),
+    "links of another number of devices": (
+        lines(NODE.replace('"n",', '"m", "link_groups": [0, 1],')),
+        6,
+        "link_groups",
+    ),
+    "a NUMA node below none": (lines(NODE.replace('"n",', '"m", "numa": [-2],')), 6, "numa"),
+    "a card that is a text": (lines(NODE.replace('"n",', '"m", "nics": ["a"],')), 6, "nics"),
+    "a sick device that is not there": (
+        lines(NODE.replace('"n",', '"m", "unhealthy": [1],')),
+        6,
+        "unhealthy",
+    ),
+    "a hot device below the first": (
+        lines(NODE.replace('"n",', '"m", "throttled": [-1],')),
+        6,
+        "throttled",
+    ),
+    "a node that is ready by a number": (
+        lines(NODE.replace('"n",', '"m", "ready": 1,')),
+        6,
+        "ready",
+    ),
+    "a label that is a number": (
+        lines(NODE.replace('"n",', '"m", "labels": {"rack": 1},')),
+        6,
+        "labels rack",
+    ),
+    "usage that is NaN": (
+        lines('{"record": "tenant", "slug": "u", "usage_decayed": NaN}'),
+        6,
+        "usage_decayed",
+    ),
+    "ratios beyond the limit": (
+        [HEAD.replace("100}", '100, "runtime_ratios": [0.5, 1.5]}')],
+        1,
+        "runtime_ratios",
+    ),
+    "ratios that fall": (
+        [HEAD.replace("100}", '100, "runtime_ratios": [0.5, 0.4]}')],
+        1,
+        "runtime_ratios",
+    ),
+    "a speed of nothing": (
+        lines({"record": "throughput", "job_class": "lm", "flavor": "a100", "throughput": 0}),
+        6,
+        "throughput",
+    ),
+    "a speed twice": (
+        lines(
+            *[{"record": "throughput", "job_class": "lm", "flavor": "a100", "throughput": 1}] * 2
+        ),
+        7,
+        "job_class",
+    ),
+    "a pair of three": (
+        lines({"record": "pairing", "classes": ["a", "b", "c"], "throughputs": [1, 1]}),
+        6,
+        "classes",
+    ),
+    "a pair above its speed alone": (
+        lines({"record": "pairing", "classes": ["a", "b"], "throughputs": [1, 2]}),
+        6,
+        "throughputs",
+    ),
+    "a pair twice": (
+        lines(*[{"record": "pairing", "classes": ["a", "b"], "throughputs": [1, 1]}] * 2),
+        7,
+        "classes",
+    ),
+    "a reservation of a node that is not there": (
+        lines({"record": "reservation", "id": "r", "start_s": 1, "end_s": 2, "nodes": ["x"]}),
+        6,
+        "nodes",
+    ),
+    "a reservation for nobody we know": (
+        lines({"record": "reservation", "id": "r", "start_s": 1, "end_s": 2, "tenants": ["x"]}),
+        6,
+        "tenants",
+    ),
+    "a reservation that ends before it begins": (
+        lines({"record": "reservation", "id": "r", "start_s": 2, "end_s": 1}),
+        6,
+        "end_s",
+    ),
+    "demand for nothing": (
+        lines({"record": "demand", "cpu_milli": 1, "memory_mib": 1, "count": 0}),
+        6,
+        "count",
+    ),
+    "demand twice": (
+        lines(*[{"record": "demand", "cpu_milli": 1, "memory_mib": 1, "count": 1}] * 2),
+        7,
+        "",
+    ),
+    "a level that nobody knows": (
+        lines(JOB | {"required_topology": "moon"}),
+        6,
+        "required_topology",
+    ),
+    "two levels": (
+        lines(JOB | {"required_topology": "rack", "preferred_topology": "node"}),
+        6,
+        "preferred_topology",
+    ),
+    "a wish that nobody knows": (lines(JOB | {"placement_wish": "near"}), 6, "placement_wish"),
+    "a group that is a list": (lines(JOB | {"anti_affinity": ["g"]}), 6, "anti_affinity"),
+    "evictions in part": (lines(JOB | {"preempted_count": 0.5}), 6, "preempted_count"),
+    "a policy twice": (lines({"record": "policy"}, {"record": "policy"}), 7, "record"),
+    "a weight that nobody knows": (
+        lines({"record": "policy", "order": {"speed": 1}}),
+        6,
+        "order speed",
+    ),
+    "a weight below nothing": (lines({"record": "policy", "order": {"age": -1}}), 6, "order age"),
+    "weights that are a list": (lines({"record": "policy", "order": [1]}), 6, "order"),
+    "a law that is a number": (
+        lines({"record": "policy", "preemption": {"by_reclaim": 1}}),
+        6,
+        "preemption by_reclaim",
+    ),
+    "a strategy that is not there": (lines({"record": "policy", "strategy": "magic"}), 6, ""),
     "a device of no flavor": (
         lines(NODE.replace('"n"', '"m"').replace('["a100"]', '["x"]')),
         6,
