@@ -29,6 +29,7 @@ import numpy as np
 
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy, PreemptionPolicy
+from scheduler.management.arguments import MOST_SEED, number, whole
 from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob
@@ -80,11 +81,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.completion", description=__doc__)
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--throughputs", type=Path, required=True)
-    parser.add_argument("--speed", type=float, default=1.0, help="arrivals so many times as dense")
-    parser.add_argument("--restart", type=float, default=0.0, help="seconds that a start takes")
-    parser.add_argument("--jobs", type=int, default=0, help="only the first so many; 0 = all")
+    parser.add_argument(
+        "--speed", type=number(0, above=True), default=1.0, help="arrivals so many times as dense"
+    )
+    parser.add_argument("--restart", type=number(0), default=0.0, help="seconds that a start takes")
+    parser.add_argument("--jobs", type=whole(0), default=0, help="only the first so many; 0 = all")
     parser.add_argument("--only", default="", help="policies, by comma")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

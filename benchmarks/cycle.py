@@ -30,6 +30,7 @@ from scheduler.decide.cycle import decide
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
+from scheduler.management.arguments import MOST_SEED, number, whole
 
 MOST_CYCLES_TO_REST = 5
 """Starts of one cycle make room for no others, so a second one hardly ever starts anybody."""
@@ -56,13 +57,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.cycle", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=1000)
-    parser.add_argument("--pending", type=int, default=2000)
+    parser.add_argument("--nodes", type=whole(0), default=1000)
+    parser.add_argument("--pending", type=whole(0), default=2000)
     parser.add_argument("--policy", choices=["rules", "optimising"], default="rules")
-    parser.add_argument("--budget", type=float, default=5.0, help="seconds")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=number(0), default=5.0, help="seconds")
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
     parser.add_argument("--one-class", action="store_true", help="no priority classes")
-    parser.add_argument("--reference", type=float, default=0.0, help="seconds of a long solve")
+    parser.add_argument("--reference", type=number(0), default=0.0, help="seconds of a long solve")
     parser.add_argument("--cpsat", action="store_true", help="solve with CP-SAT, too")
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)

@@ -40,6 +40,7 @@ from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.admission import refusal
 from scheduler.decide.session import Session
+from scheduler.management.arguments import MOST_SEED, number, whole
 from scheduler.simulate.decider import by_policy, looks_at_mix
 from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import SimJob
@@ -112,14 +113,22 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.eta", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of openb/ and gavel/")
     parser.add_argument("--only", choices=["openb", "gavel"], help="one of the traces")
-    parser.add_argument("--openb-jobs", type=int, default=1000, help="the last so many")
-    parser.add_argument("--openb-every", type=int, default=120, help="of its nodes, one in so many")
-    parser.add_argument("--openb-speed", type=float, default=8.0, help="of its arrivals")
-    parser.add_argument("--openb-pace", type=float, default=30.0, help="least s between cycles")
-    parser.add_argument("--gavel-speed", type=float, default=1.2, help="of its arrivals")
-    parser.add_argument("--gavel-jobs", type=int, default=0, help="the first so many; 0 = all")
-    parser.add_argument("--gavel-pace", type=float, default=120.0, help="least s between cycles")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--openb-jobs", type=whole(1), default=1000, help="the last so many")
+    parser.add_argument(
+        "--openb-every", type=whole(1), default=120, help="of its nodes, one in so many"
+    )
+    parser.add_argument(
+        "--openb-speed", type=number(0, above=True), default=8.0, help="of its arrivals"
+    )
+    parser.add_argument("--openb-pace", type=number(0), default=30.0, help="least s between cycles")
+    parser.add_argument(
+        "--gavel-speed", type=number(0, above=True), default=1.2, help="of its arrivals"
+    )
+    parser.add_argument("--gavel-jobs", type=whole(0), default=0, help="the first so many; 0 = all")
+    parser.add_argument(
+        "--gavel-pace", type=number(0), default=120.0, help="least s between cycles"
+    )
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

@@ -26,6 +26,7 @@ from benchmarks.packing_run import RULES, Freedom, Run, run_one
 from benchmarks.packing_stream import Trace, load
 from scheduler.decide.scores.choice import SCORES
 from scheduler.decide.scores.state import CLASSES
+from scheduler.management.arguments import number, seeds, whole
 
 OPTIMISING, OPTIMISING_WINDOW = "optimising", 400
 """The engine's strategy, and how many arrivals it decides together unless --window says so."""
@@ -50,11 +51,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--data", required=True, help="folder of the openb lists")
     parser.add_argument("--workload", default="default", help="one of the lists, or all")
     parser.add_argument("--policy", choices=[*SCORES, "rules", OPTIMISING], default="rules")
-    parser.add_argument("--seeds", default="42,43,44", help="separated by commas")
-    parser.add_argument("--streams", type=int, default=4, help="of each seed")
-    parser.add_argument("--window", type=int, default=0, help="waiting jobs placed jointly")
-    parser.add_argument("--migrations", type=int, default=0, help="moves for an arrival, at most")
-    parser.add_argument("--budget", type=float, default=10.0, help="seconds of a MILP decision")
+    parser.add_argument("--seeds", type=seeds, default="42,43,44", help="separated by commas")
+    parser.add_argument("--streams", type=whole(1), default=4, help="of each seed")
+    parser.add_argument("--window", type=whole(0), default=0, help="waiting jobs placed jointly")
+    parser.add_argument(
+        "--migrations", type=whole(0), default=0, help="moves for an arrival, at most"
+    )
+    parser.add_argument("--budget", type=number(0), default=10.0, help="seconds of a MILP decision")
     parser.add_argument("--json", action="store_true", help="on one line")
     args = parser.parse_args(argv)
     if args.policy == OPTIMISING:
@@ -65,24 +68,23 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--migrations goes with the policy rules")
     if args.window and args.migrations:
         parser.error("--window and --migrations do not go together")
-    if min(args.window, args.migrations) < 0 or args.streams < 1:
-        parser.error("--window and --migrations must be 0 or more, --streams 1 or more")
     return args
 
 
 def measure(args: argparse.Namespace, workload: str) -> dict[str, Any]:
     """Return the figures of one workload."""
-    trace, seeds = load(Path(args.data), workload), [int(seed) for seed in args.seeds.split(",")]
+    trace = load(Path(args.data), workload)
     score = RULES if args.policy == "rules" else args.policy
-    _one(args, trace, score, seeds[0], jobs=200)  # compiles
-    runs = [[_one(args, trace, score, seed, k) for k in range(args.streams)] for seed in seeds]
+    _one(args, trace, score, args.seeds[0], jobs=200)  # compiles
+    runs = [[_one(args, trace, score, seed, k) for k in range(args.streams)] for seed in args.seeds]
     fgd = runs
     if score != "fgd":
         fgd = [
-            [run_one(trace, "fgd", seed, stream=k) for k in range(args.streams)] for seed in seeds
+            [run_one(trace, "fgd", seed, stream=k) for k in range(args.streams)]
+            for seed in args.seeds
         ]
     result = {"workload": workload, "policy": args.policy, "variant": variant(args)}
-    result |= {"seeds": seeds, "streams": args.streams, **figures(runs), "fgd": figures(fgd)}
+    result |= {"seeds": args.seeds, "streams": args.streams, **figures(runs), "fgd": figures(fgd)}
     result["published"] = beside_published(workload, score, runs)
     every = [run for of_seed in runs for run in of_seed]
     result["decisions_per_s"] = round(float(np.mean([run.decisions_per_s for run in every])))

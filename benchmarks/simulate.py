@@ -18,6 +18,7 @@ from benchmarks.fleets import world
 from scheduler.core.policy import Policy
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
+from scheduler.management.arguments import MOST_SEED, number, whole
 from scheduler.simulate.baselines import fifo, priority_only
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob
@@ -42,11 +43,15 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.simulate", description=__doc__)
-    parser.add_argument("--nodes", type=int, default=100, help="of 8 devices each, nine in ten")
-    parser.add_argument("--jobs", type=int, default=300_000)
-    parser.add_argument("--load", type=float, default=0.8, help="asked of the devices' time")
+    parser.add_argument(
+        "--nodes", type=whole(1), default=100, help="of 8 devices each, nine in ten"
+    )
+    parser.add_argument("--jobs", type=whole(1), default=300_000)
+    parser.add_argument(
+        "--load", type=number(0, above=True), default=0.8, help="asked of the devices' time"
+    )
     parser.add_argument("--policy", choices=DECIDERS, default="fifo")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

@@ -1,6 +1,5 @@
 """`manage.py replay [CLUSTER]`: the last days of a cluster under another policy."""
 
-import math
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,26 +9,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from scheduler import replays, snapshots
+from scheduler.management.arguments import number
 from scheduler.management.comparison import Outputs, add_options, changed, compare, told
 from scheduler.simulate.traces.exported import write_trace
 from telemetry.models import Cluster
 
 MOST_DAYS = 3660
-
-
-def days(text: str) -> float:
-    """Return a number of days.
-
-    Raises:
-        ArgumentTypeError: it is no number above 0 and up to ten years.
-    """
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not 0 < number <= MOST_DAYS:
-        raise ArgumentTypeError(f"{text!r} is not a number of days above 0, up to {MOST_DAYS}")
-    return number
 
 
 def moment(text: str) -> datetime:
@@ -58,13 +43,15 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("cluster", nargs="?", help="slug; may be left out if there is but one")
-        parser.add_argument("--days", type=days, default=7.0, help="how far back")
+        parser.add_argument(
+            "--days", type=number(0, MOST_DAYS, above=True), default=7.0, help="how far back"
+        )
         parser.add_argument(
             "--until", type=moment, metavar="TIME", help="end of the window, ISO 8601; now"
         )
         parser.add_argument(
             "--checkpoint-every",
-            type=float,
+            type=number(0),
             default=0.0,
             metavar="SECONDS",
             help="how often jobs with devices are taken to save their work; 0 = never",

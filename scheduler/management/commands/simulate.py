@@ -7,6 +7,7 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scheduler.core.policy import Policy
+from scheduler.management.arguments import MOST_SEED, number, whole
 from scheduler.management.comparison import Outputs, add_options, changed, compare, told
 from scheduler.simulate.synthetic import Site, synthetic
 from scheduler.simulate.traces import gavel, openb
@@ -27,11 +28,19 @@ class Command(BaseCommand):
         parser.add_argument("--format", choices=["kilter", "openb", "gavel"], default="kilter")
         parser.add_argument("--nodes-file", type=Path, help="openb: the list of nodes")
         parser.add_argument("--throughputs", type=Path, help="gavel: the measured throughputs")
-        parser.add_argument("--nodes", type=int, default=4, help="invented: of eight devices each")
-        parser.add_argument("--tenants", type=int, default=4, help="invented: teams")
-        parser.add_argument("--days", type=float, default=7.0, help="invented: of arrivals")
-        parser.add_argument("--load", type=float, default=1.0, help="invented: asked of the time")
-        parser.add_argument("--seed", type=int, default=0, help="invented: of chance")
+        parser.add_argument(
+            "--nodes", type=whole(1), default=4, help="invented: of eight devices each"
+        )
+        parser.add_argument("--tenants", type=whole(1), default=4, help="invented: teams")
+        parser.add_argument(
+            "--days", type=number(0, above=True), default=7.0, help="invented: of arrivals"
+        )
+        parser.add_argument(
+            "--load", type=number(0, above=True), default=1.0, help="invented: asked of the time"
+        )
+        parser.add_argument(
+            "--seed", type=whole(0, MOST_SEED), default=0, help="invented: of chance"
+        )
         add_options(parser)
 
     def handle(self, *_args: object, **options: Any) -> None:

@@ -1,0 +1,68 @@
+"""Numbers of a command line, within bounds: what is none is answered with one sentence."""
+
+import math
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+
+MOST_SEED = (1 << 63) - 1
+"""Of chance; none is negative."""
+
+
+def whole(least: int, most: int | None = None) -> Callable[[str], int]:
+    """Return what reads a whole number within bounds, for argparse's `type`; None = no upper one.
+
+    It raises ArgumentTypeError where the text is no such number.
+    """
+
+    def read(text: str) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            found = least - 1
+        if found < least or (most is not None and found > most):
+            raise ArgumentTypeError(
+                f"{text!r} is not a whole number {_bounds('from', least, most)}"
+            )
+        return found
+
+    return read
+
+
+def number(
+    least: float, most: float | None = None, *, above: bool = False
+) -> Callable[[str], float]:
+    """Return what reads a finite number within bounds, for argparse's `type`; None = no upper one.
+
+    It raises ArgumentTypeError where the text is no such number.
+
+    Args:
+        least: the smallest.
+        most: the largest.
+        above: the smallest itself is too small.
+    """
+
+    def read(text: str) -> float:
+        try:
+            found = float(text)
+        except ValueError:
+            found = math.nan
+        enough = found > least if above else found >= least
+        if not enough or found == math.inf or (most is not None and found > most):
+            begin = "above" if above else "from"
+            raise ArgumentTypeError(f"{text!r} is not a number {_bounds(begin, least, most)}")
+        return found
+
+    return read
+
+
+def seeds(text: str) -> list[int]:
+    """Return seeds of chance that are separated by commas.
+
+    Raises:
+        ArgumentTypeError: one of them is none.
+    """
+    return [whole(0, MOST_SEED)(one) for one in text.split(",")]
+
+
+def _bounds(begin: str, least: float, most: float | None) -> str:
+    return f"{begin} {least}" if most is None else f"{begin} {least} to {most}"
