@@ -143,9 +143,10 @@ class Allowance:
         return sorted(flavors, key=lambda flavor: self._borrows(job, flavor))
 
     def _borrows(self, job: JobSpec, flavor: int) -> bool:
+        """Return whether the tenant would hold more than it owns, those below it left aside."""
         ledger, limited = self._profile.ledger, self._tree.flavors
         return any(
-            ledger.used(job.tenant, name) + amount > self.nominal(job.tenant, name)
+            ledger.own(job.tenant, name) + amount > self.nominal(job.tenant, name)
             for name, amount in self._charges(job, flavor, job.replicas_min)
             if name in limited
         )

@@ -68,6 +68,11 @@ class QuotaTree:
         names = sorted({flavor for tenant in tenants for flavor in tenant.quotas})
         self.flavors: Mapping[str, int] = {name: i for i, name in enumerate(names)}
         self.trees = tuple(self._compile(name, tenants) for name in names)
+        below: list[list[int]] = [[] for _ in self.slugs]
+        for n, parent in enumerate(self.parent):
+            if parent >= 0:
+                below[parent].append(n)
+        self.children = tuple(tuple(found) for found in below)
         self._paths: dict[int, tuple[int, ...]] = {}
 
     def path(self, n: int) -> tuple[int, ...]:
@@ -217,3 +222,11 @@ class QuotaLedger:
         """Return Usage in row 0."""
         f = self.tree.flavors.get(flavor)
         return 0 if f is None else int(self.usage[0, f, self.tree.index[tenant]])
+
+    def own(self, tenant: str, flavor: str) -> int:
+        """Return what the tenant holds itself in row 0: Usage without what its children added."""
+        f = self.tree.flavors.get(flavor)
+        if f is None:
+            return 0
+        n, usage, local = self.tree.index[tenant], self.usage[0, f], self.tree.trees[f].local
+        return int(usage[n]) - sum(max(0, int(usage[m]) - local[m]) for m in self.tree.children[n])

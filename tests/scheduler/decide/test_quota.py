@@ -102,6 +102,17 @@ def test_a_parent_that_runs_jobs_itself_takes_from_what_its_children_lent_it() -
     assert (ledger.available("lab", "gpu"), ledger.available("x", "gpu")) == (0, 0)
 
 
+def test_a_parent_holds_itself_what_its_children_did_not_add() -> None:
+    """x keeps 1 of its 4, so of the 3 that it holds the lab's Usage has 2: 2 + 2 own = 4."""
+    tree = QuotaTree([node("lab", None, line(2)), node("x", "lab", line(4, lends=3))])
+    ledger = QuotaLedger(tree)
+    ledger.add("lab", Charge("gpu", 2))
+    ledger.add("x", Charge("gpu", 3))
+    assert (ledger.used("lab", "gpu"), ledger.own("lab", "gpu")) == (4, 2)
+    assert (ledger.used("x", "gpu"), ledger.own("x", "gpu")) == (3, 3)  # a leaf: all its own
+    assert ledger.own("lab", "npu") == 0  # nobody names it
+
+
 def test_a_tenant_that_left_the_tree_is_charged_to_nobody() -> None:
     ledger = QuotaLedger(TREE)
     ledger.add("gone", Charge("gpu", 5))
