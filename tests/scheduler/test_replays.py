@@ -3,8 +3,9 @@ from datetime import datetime, timedelta
 import pytest
 
 from scheduler import snapshots
+from scheduler.core.topology import Level, TopologyWish
 from scheduler.execute.base import Phase
-from scheduler.models import Job, JobEvent, SchedulingPolicy, Throughput
+from scheduler.models import Job, JobEvent, Pairing, SchedulingPolicy, Throughput
 from scheduler.replays import Recording, recording
 from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import by_policy
@@ -12,6 +13,8 @@ from scheduler.simulate.metrics import totals
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.result import End
 from scheduler.simulate.run import simulate
+from scheduler.simulate.traces.exported import read_trace, write_trace
+from tenants.models import Tenant
 from tests.scheduler.world import START, World
 
 pytestmark = pytest.mark.django_db
@@ -206,6 +209,47 @@ def test_a_simulation_knows_what_arrived_as_the_live_cycle_does() -> None:
     ]
     assert [kind.shape for kind in seen[-1]] == [kind.shape for kind in live]
     assert [kind.count for kind in seen[-1]] == pytest.approx([kind.count for kind in live])
+
+
+def test_an_export_of_the_site_carries_what_the_database_knows() -> None:
+    """One device is sick, one hot; both are linked, of one NUMA node and network card."""
+    world = World()
+    world.cluster.nodes.update(
+        labels={"network.topology.nvidia.com/leaf": "s1", "empty": ""}, taints=["gpu"]
+    )
+    devices = world.node.devices
+    devices.update(link_group=0, numa_node=1, nic="mlx5_0")
+    devices.filter(index=0).update(health="unhealthy")
+    devices.filter(index=1).update(throttled=True, memory_mib=20_000)
+    Tenant.objects.update(preemption_fence=True, queue_priority=3)
+    Throughput.objects.create(job_class="lm", flavor="nvidia-l4", throughput=0.5)
+    Pairing.objects.create(class_a="cv", class_b="lm", throughput_a=0.9, throughput_b=0.4)
+    wishes = {"preferred_topology": "rack", "placement_wish": "spread", "anti_affinity": "web"}
+    job = world.submit(
+        "a", devices=0, job_class="lm", interference="cv", tolerations=["gpu"], **wishes
+    )
+    world.cycle(after_s=1.0)
+    run(world, job, 60.0)
+    trace = since(world).trace
+    back = read_trace(write_trace(trace), "back")
+    fleet = back.world.fleet
+    assert fleet.device_healthy.tolist() == [False, True]
+    assert fleet.device_throttled.tolist() == [False, True]
+    assert fleet.device_memory_mib.tolist() == [24_576, 20_000]
+    groups = (fleet.device_link_group, fleet.device_numa, fleet.device_nic)
+    assert [table.tolist() for table in groups] == [[0, 0], [1, 1], [0, 0]]
+    assert fleet.node_labels == trace.world.fleet.node_labels
+    assert (fleet.node_taints, back.world.tenants) == ((frozenset(["gpu"]),), trace.world.tenants)
+    assert back.world.tenants[0].preemption_fence
+    assert (back.world.throughputs, back.world.pairs) == (
+        {("lm", "nvidia-l4"): 0.5},
+        {("cv", "lm"): (0.9, 0.4)},
+    )
+    assert back.jobs == trace.jobs
+    spec = back.jobs[0].spec
+    assert spec.topology == TopologyWish(Level.RACK, required=False)
+    assert (spec.placement_wish, spec.anti_affinity) == ("spread", "web")
+    assert back.policy == trace.policy
 
 
 def test_recording_costs_the_same_number_of_queries_for_any_number_of_jobs(
