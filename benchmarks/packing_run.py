@@ -81,7 +81,7 @@ def stage_of(trace: Trace, seed: int, stream: int, jobs: int | None) -> Stage:
         nothing_kept(len(trace.shapes.cpu), len(nodes.cpu)),
         arrivals,
         np.full(len(arrivals), -1, dtype=np.int64),
-        scale_of(nodes.cpu, nodes.devices, devices_of(trace.nodes)),
+        scale_of(nodes.cpu, nodes.devices, devices_of(trace.nodes), nodes.model),
     )
 
 

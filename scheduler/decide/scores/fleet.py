@@ -55,11 +55,12 @@ class FleetScore:
         self._number, self._layout = SCORES.index(name), layout
         present = layout.flavor >= 0
         models = np.bincount(layout.flavor[present].clip(0, _NOWHERE))
-        self._scale = scale_of(layout.capacity.cpu, present.sum(axis=-1), models)
-        names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
-        self._learnt = _learnt(name, snapshot.demand_mix, names, self._scale)
         bits = np.where(present, np.left_shift(1, layout.flavor.clip(0, _NOWHERE)), 0)
         self._models = np.bitwise_or.reduce(bits, axis=-1, initial=0).astype(np.int64)
+        devices = present.sum(axis=-1)
+        self._scale = scale_of(layout.capacity.cpu, devices, models, self._models)
+        names = tuple(flavor.name for flavor in snapshot.fleet.flavors)
+        self._learnt = _learnt(name, snapshot.demand_mix, names, self._scale)
         self._held = np.zeros((layout.nodes, len(CLASSES)), dtype=np.int64)
         for job in snapshot.running:
             self.note(job.spec.shape, job.replicas)

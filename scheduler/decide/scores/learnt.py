@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.decide.scores.potential import BLOCKS, Terms
+from scheduler.decide.scores.potential import BLOCKS, CPU_STEPS, Terms
 from scheduler.decide.scores.prices import gap_values, share_prices
 from scheduler.decide.scores.state import (
     ANY_MODEL,
@@ -31,8 +31,8 @@ class Setting:
         cpu_curve: see `Terms`.
         scarce: worth of a whole free device of a model that is asked for twice as much as all are
             on average; 0 = no model is kept for those who insist on it.
-        whole: worth of a block of free devices and root of the part of device demand that
-            comes in blocks of that size; 0 = large jobs are not looked after.
+        whole: worth of each device of a block of free ones if all demand came in blocks of that
+            size; 0 = large jobs are not looked after.
         first: jobs after which the mix is estimated for the first time.
         growth: the mix is estimated again when this many times as many jobs have arrived.
         every: ... and at the latest after this many jobs.
@@ -45,7 +45,7 @@ class Setting:
     fragment: float = 0.1
     cpu_curve: float = 0.3
     scarce: float = 0.1
-    whole: float = 0.07
+    whole: float = 0.15
     first: int = 50
     growth: float = 1.5
     every: int = 2000
@@ -89,7 +89,7 @@ def terms_of(
     ):
         if devices and count > 0:
             demand[milli] = demand.get(milli, 0.0) + devices * count
-    block, block_cpu = _blocks(shapes, counts)
+    pressure = _pressure(shapes, counts, scale)
     gpu_counts = np.where(shapes.devices > 0, counts, 0.0)
     terms = Terms(
         gap_values(share_prices(demand)),
@@ -99,41 +99,46 @@ def terms_of(
         setting.fragment,
         setting.cpu_curve,
         scale.cpu,
-        setting.scarce * _scarcity(shapes, counts, scale),
-        setting.whole * block,
-        block_cpu,
+        setting.scarce * _scarcity(pressure),
+        setting.whole * _blocks(shapes, pressure, scale),
     )
     return mix_of(shapes, gpu_counts), terms
 
 
-def _scarcity(shapes: Shapes, counts: FloatArray, scale: Scale) -> FloatArray:
-    """Return (models,) the root of how much more than the mean is asked of a device, 0 if less.
+def _pressure(shapes: Shapes, counts: FloatArray, scale: Scale) -> FloatArray:
+    """Return (shapes, models) how much each shape asks of a device, all on average 1.
 
-    The demand of a job is spread evenly over all devices that it may use. Where jobs name no
-    models, every device is asked for alike and nothing is scarce.
+    The demand of a shape is spread evenly over all devices that it may use: of the models that it
+    names, and of these those whose largest node has the devices and the CPU. So jobs that few nodes
+    are large enough for count there as if they had named a model.
     """
     supply = np.array(scale.models, dtype=np.float64)
     named = (shapes.models[:, None] >> np.arange(len(supply))) & 1
-    may = np.where(shapes.models[:, None] == ANY_MODEL, 1.0, named)
+    may = (shapes.models[:, None] == ANY_MODEL) | (named > 0)
+    may &= shapes.cpu[:, None] <= np.array(scale.model_cpu, dtype=np.int64)
+    may &= shapes.devices[:, None] <= np.array(scale.model_devices, dtype=np.int64)
     asked, reach = counts * shapes.devices * shapes.milli, may @ supply
-    spread = np.divide(asked, reach, out=np.zeros(len(asked)), where=reach > 0) @ may
+    each = np.divide(asked, reach, out=np.zeros(len(asked)), where=reach > 0)
     mean = max(float(asked.sum()), 1.0) / max(float(supply.sum()), 1.0)
-    more: FloatArray = np.sqrt(np.maximum(spread / mean - 1.0, 0.0))
+    pressure: FloatArray = each[:, None] * may / mean
+    return pressure
+
+
+def _scarcity(pressure: FloatArray) -> FloatArray:
+    """Return (models,) the root of how much more than the mean is asked of a device, 0 if less."""
+    more: FloatArray = np.sqrt(np.maximum(pressure.sum(axis=0) - 1.0, 0.0))
     return more
 
 
-def _blocks(shapes: Shapes, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return (4,) devices of a block times the root of its part of demand, and its jobs' CPU.
+def _blocks(shapes: Shapes, pressure: FloatArray, scale: Scale) -> FloatArray:
+    """Return (models, 3, 129) devices of a block times the pressure of who finds CPU enough there.
 
-    The root, as rare large jobs need free nodes kept no less than frequent ones: in proportion to
-    demand they were refused where they are few, and cost too much where they are many.
+    What all of a size ask for together, divided by their mean CPU, would not do: a node of 128
+    cores is worth more than one of 96 to the jobs that need 120.
     """
-    asked = counts * shapes.devices * shapes.milli
-    total = max(float(asked.sum()), 1.0)
-    worth, cpu = np.zeros(len(BLOCKS)), np.zeros(len(BLOCKS))
+    worth = np.zeros((pressure.shape[1], len(BLOCKS), CPU_STEPS + 1))
+    step = -(-np.minimum(shapes.cpu, scale.cpu) * CPU_STEPS // scale.cpu)
     for k, size in enumerate(BLOCKS):
-        here = np.where(shapes.kind == CLASSES.index(str(size)), counts, 0.0)
-        if size > 1 and here.sum() > 0:
-            worth[k] = size * float(np.sqrt((asked * (here > 0)).sum() / total))
-            cpu[k] = float((here * shapes.cpu).sum() / here.sum())
-    return worth, cpu
+        here = shapes.kind == CLASSES.index(str(size))
+        np.add.at(worth[:, k].T, step[here], size * pressure[here])
+    return np.cumsum(worth, axis=-1)

@@ -11,8 +11,10 @@ from scheduler.decide.scores.fragmentation import fragmentation
 from scheduler.decide.scores.prices import GRID_MILLI
 from scheduler.decide.scores.state import WHOLE, FloatArray, IntArray, Mix
 
-BLOCKS = (1, 2, 4, 8)
+BLOCKS = (2, 4, 8)
 """Numbers of free devices on one node that have a value of their own."""
+CPU_STEPS = 128
+"""Levels of free CPU, parts of the largest node's, at which the worth of a block is known."""
 
 
 class Terms(NamedTuple):
@@ -28,8 +30,8 @@ class Terms(NamedTuple):
             that CPU is used up node by node and large CPU-only jobs keep room.
         largest_cpu: milli-cores of the largest node.
         scarce: (models,) extra worth of each whole free device, by the bit of its model.
-        block: (4,) worth of each block of `BLOCKS` free devices that CPU suffices for.
-        block_cpu: (4,) milli-cores that a job of that many devices takes.
+        block: (models, 3, 129) worth of a block of `BLOCKS` free devices with that much CPU, 0 to
+            `CPU_STEPS`, by the bit of its model.
     """
 
     gaps: FloatArray
@@ -41,7 +43,6 @@ class Terms(NamedTuple):
     largest_cpu: int
     scarce: FloatArray
     block: FloatArray
-    block_cpu: FloatArray
 
 
 @compiled
@@ -70,7 +71,7 @@ def potential(cpu: int, row: IntArray, model: int, mix: Mix, terms: Terms) -> fl
             value -= terms.cpu_worth[k] * short
     value += (
         whole * scarcity(model, terms)
-        + blocks(cpu, whole, terms)
+        + blocks(cpu, whole, model, terms)
         + terms.cpu_curve * (cpu / terms.largest_cpu) ** 2
     )
     if terms.fragment > 0:
@@ -89,13 +90,19 @@ def scarcity(model: int, terms: Terms) -> float:
 
 
 @compiled
-def blocks(cpu: int, whole: int, terms: Terms) -> float:
-    """Return the worth of the blocks that fit into some whole free devices and some CPU."""
-    value = 0.0
-    for k in range(len(BLOCKS)):
-        if terms.block[k] > 0:
-            count = float(whole // BLOCKS[k])
-            if terms.block_cpu[k] > 0:
-                count = min(count, float(cpu // terms.block_cpu[k]))
-            value += terms.block[k] * count
+def blocks(cpu: int, whole: int, model: int, terms: Terms) -> float:
+    """Return the worth of the blocks that fit into some whole free devices and some CPU.
+
+    The CPU is divided evenly: each further block is worth something only to jobs that find enough
+    for so many of them. Of several models that of the dearest counts.
+    """
+    step, value = max(cpu, 0) * CPU_STEPS // terms.largest_cpu, 0.0
+    for bit in range(len(terms.block)):
+        if not model >> bit & 1:
+            continue
+        worth = 0.0
+        for k in range(len(BLOCKS)):
+            for count in range(1, whole // BLOCKS[k] + 1):
+                worth += terms.block[bit, k, min(step // count, CPU_STEPS)]
+        value = max(value, worth)
     return value

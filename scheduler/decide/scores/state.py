@@ -50,28 +50,36 @@ class Scale(NamedTuple):
         gpu: milli of all devices of the largest node, >= 1.
         cpu_each: milli-cores per device of the whole fleet, > 0.
         models: devices of each model, by its bit.
+        model_cpu: milli-cores of the largest node of each model.
+        model_devices: devices of the largest node of each.
     """
 
     cpu: int
     gpu: int
     cpu_each: float
     models: tuple[int, ...]
+    model_cpu: tuple[int, ...]
+    model_devices: tuple[int, ...]
 
 
-def scale_of(cpu: IntArray, devices: IntArray, models: IntArray) -> Scale:
+def scale_of(cpu: IntArray, devices: IntArray, models: IntArray, bits: IntArray) -> Scale:
     """Return the scale of a fleet, of one core and one device at least.
 
     Args:
         cpu: (nodes,) milli-cores of each node.
         devices: (nodes,) number of devices of each.
         models: (models,) devices of each model, by its bit.
+        bits: (nodes,) bit set of the models of each node.
     """
+    has = (bits[:, None] >> np.arange(len(models))) & 1
     total = max(float(cpu.sum()), float(WHOLE))
     return Scale(
         max(int(cpu.max(initial=0)), WHOLE),
         max(int(devices.max(initial=0)), 1) * WHOLE,
         total / max(int(devices.sum()), 1),
         tuple(models.tolist()),
+        tuple((has * cpu[:, None]).max(axis=0, initial=0).tolist()),
+        tuple((has * devices[:, None]).max(axis=0, initial=0).tolist()),
     )
 
 

@@ -82,7 +82,8 @@ def benchmark_places(placement, asked):
         dtype=np.int64,
     )
     shapes = Shapes(*(np.ascontiguousarray(table[:, k]) for k in range(6)))
-    counts, scale = np.array(list(KINDS.values())), scale_of(nodes.cpu, devices, np.array([40]))
+    counts = np.array(list(KINDS.values()))
+    scale = scale_of(nodes.cpu, devices, np.array([40]), nodes.model)
     mix, terms = terms_of(shapes, counts, Setting(), scale)
     mix = mix_of(shapes, counts, cover=0.95) if placement == "fgd" else mix
     scoring = Scoring(COMPILED.index(placement), nodes, shapes, mix, terms, scale)

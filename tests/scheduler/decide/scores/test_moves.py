@@ -25,7 +25,7 @@ def nodes_of(*rows):
 def scoring_of(nodes, shapes):
     """Return best fit, which a hand can follow: the fullest node, and the first of equals."""
     counts = np.ones(len(shapes.cpu))
-    scale = scale_of(nodes.cpu, nodes.devices, np.array([int(nodes.devices.sum())]))
+    scale = scale_of(nodes.cpu, nodes.devices, np.array([int(nodes.devices.sum())]), nodes.model)
     terms = terms_of(shapes, counts, Setting(), scale)[1]
     number = SCORES.index("bestfit")
     return Scoring(number, nodes, shapes, mix_of(shapes, counts), terms, scale)

@@ -31,7 +31,7 @@ def shapes_of(*rows):
 def placed_by(score, nodes, shapes, arrivals):
     arrivals = np.array(arrivals, dtype=np.int64)
     counts = np.bincount(arrivals, minlength=len(shapes.cpu)).astype(np.float64)
-    scale = scale_of(nodes.cpu, nodes.devices, np.array([3, 2]))
+    scale = scale_of(nodes.cpu, nodes.devices, np.array([3, 2]), nodes.model)
     mix, (_, terms) = mix_of(shapes, counts), terms_of(shapes, counts, Setting(), scale)
     kept = nothing_kept(len(shapes.cpu), len(nodes.cpu))
     placed, number = np.full(len(arrivals), -1, dtype=np.int64), SCORES.index(score)

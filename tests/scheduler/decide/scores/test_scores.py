@@ -6,7 +6,7 @@ from scheduler.decide.scores.fragmentation import fgd, fragmentation
 from scheduler.decide.scores.potential import Terms, potential
 from scheduler.decide.scores.state import Mix, Scale, scale_of
 
-SCALE = Scale(cpu=128_000, gpu=8_000, cpu_each=16_000.0, models=(8,))
+SCALE = Scale(128_000, 8_000, 16_000.0, (8,), (128_000,), (8,))
 
 
 def row(*free):
@@ -84,10 +84,16 @@ def terms(**changes):
         cpu_curve=0.0,
         largest_cpu=128_000,
         scarce=np.zeros(3),
-        block=np.zeros(4),
-        block_cpu=np.zeros(4),
+        block=np.zeros((2, 3, 129)),
     )
     return plain._replace(**changes)
+
+
+def blocks(*, pair, four, cpu, model=0):
+    """Return worths of blocks of 2 and 4 devices for jobs of so many cores; a step is one core."""
+    worth = np.zeros((2, 3, 129))
+    worth[model, 0, cpu:], worth[model, 1, cpu:] = pair, four
+    return worth
 
 
 NODE = (10_000, row(1000, 1000, 500, 0), 1, mix((1_000, 1, 1000, 0, 1.0)))
@@ -98,9 +104,10 @@ POTENTIALS = {
     "half a device is no use to whole ones": ({"fragment": 0.1}, 2.5 - 0.05),
     "CPU together": ({"cpu_curve": 1.0}, 2.5 + (10 / 128) ** 2),
     "two whole devices of a scarce model": ({"scarce": np.array([0.25, 0.9])}, 3.0),
-    "one block of two": ({"block": np.array([0.0, 0.3, 0.7, 0.9])}, 2.8),
-    "the block's CPU is missing": (
-        {"block": np.array([0.0, 0.3, 0.0, 0.0]), "block_cpu": np.array([0.0, 11_000, 0.0, 0.0])},
+    "one block of two": ({"block": blocks(pair=0.3, four=0.7, cpu=10)}, 2.8),
+    "the block's CPU is missing": ({"block": blocks(pair=0.3, four=0.7, cpu=11)}, 2.5),
+    "a block of a model that is not the node's": (
+        {"block": blocks(pair=0.3, four=0.7, cpu=10, model=1)},
         2.5,
     ),
 }
@@ -111,9 +118,31 @@ def test_the_potential_of_a_node_is_the_sum_of_its_terms(changes, worth):
     assert potential(*NODE, terms(**changes)) == pytest.approx(worth)
 
 
+def test_four_free_devices_are_as_many_pairs_as_find_cpu():
+    # Two pairs of 8 cores each and one four of 16 need 16 cores; with 15 there is one pair alone.
+    worth = blocks(pair=0.3, four=0.7, cpu=8)
+    worth[0, 1, :16] = 0.0
+    four, none = row(1000, 1000, 1000, 1000), mix((1_000, 1, 1000, 0, 1.0))
+    assert potential(16_000, four, 1, none, terms(block=worth)) == pytest.approx(4 + 0.6 + 0.7)
+    assert potential(15_999, four, 1, none, terms(block=worth)) == pytest.approx(4 + 0.3)
+
+
+def test_of_a_node_with_several_models_the_dearest_counts():
+    worth = blocks(pair=0.3, four=0.0, cpu=0) + blocks(pair=0.4, four=0.0, cpu=0, model=1)
+    two, none = row(1000, 1000), mix((1_000, 1, 1000, 0, 1.0))
+    assert potential(10_000, two, 0b11, none, terms(block=worth)) == pytest.approx(2.4)
+
+
 def test_scores_are_relative_to_the_largest_node_and_to_the_cpu_per_device():
     # 96 cores for 6 devices; a fleet without devices is treated as if it had one
-    two = scale_of(row(64_000, 32_000), row(4, 2), row(0, 6))
-    assert two == Scale(64_000, 4_000, 16_000.0, (0, 6))
-    assert scale_of(row(64_000), row(0), row()) == Scale(64_000, 1_000, 64_000.0, ())
-    assert scale_of(row(), row(), row()) == Scale(1_000, 1_000, 1_000.0, ())
+    two = scale_of(row(64_000, 32_000), row(4, 2), row(0, 6), row(0b10, 0b10))
+    assert two == Scale(64_000, 4_000, 16_000.0, (0, 6), (0, 64_000), (0, 4))
+    bare = scale_of(row(64_000), row(0), row(), row(0))
+    assert bare == Scale(64_000, 1_000, 64_000.0, (), (), ())
+    assert scale_of(row(), row(), row(), row()) == Scale(1_000, 1_000, 1_000.0, (), (), ())
+
+
+def test_the_largest_node_of_each_model_is_known():
+    # The node of both models, of 32 cores and 2 devices, is the largest of model 1.
+    found = scale_of(row(64_000, 32_000), row(4, 2), row(4, 2), row(0b01, 0b11))
+    assert (found.model_cpu, found.model_devices) == ((64_000, 32_000), (4, 2))
