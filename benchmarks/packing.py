@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.packing_optimising import run_optimising
 from benchmarks.packing_published import SEEDS, WORKLOADS, published
 from benchmarks.packing_run import RULES, Freedom, Run, run_one
-from benchmarks.packing_stream import Trace, load
+from benchmarks.packing_stream import Trace, lists_of, load
 from scheduler.decide.scores.choice import SCORES
 from scheduler.decide.scores.state import CLASSES
 from scheduler.management.arguments import number, seeds, whole
@@ -35,15 +35,19 @@ ALL = "all"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the benchmark and print one JSON object last."""
-    args = _arguments(argv)
-    names = WORKLOADS if args.workload == ALL else (args.workload,)
-    results = []
-    for name in names:
+    """Run the benchmark and print one JSON object last; of several workloads each one's before."""
+    args, results = _arguments(argv), []
+    for name in _names(args):
         results.append(measure(args, name))
         _tell(results[-1])
+        if args.workload == ALL:  # is kept, whatever becomes of those after it
+            print(json.dumps(results[-1]), flush=True)
     result = results[0] if args.workload != ALL else summary(results)
     print(json.dumps(result, indent=None if args.json else 2), flush=True)
+
+
+def _names(args: argparse.Namespace) -> tuple[str, ...]:
+    return WORKLOADS if args.workload == ALL else (args.workload,)
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -68,6 +72,9 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         parser.error("--migrations goes with the policy rules")
     if args.window and args.migrations:
         parser.error("--window and --migrations do not go together")
+    for path in (path for name in _names(args) for path in lists_of(Path(args.data), name)):
+        if not path.is_file():
+            parser.error(f"there is no list {path}")
     return args
 
 

@@ -25,11 +25,17 @@ class Trace(NamedTuple):
     pods: IntArray
 
 
+def lists_of(folder: Path, workload: str) -> tuple[Path, Path]:
+    """Return the files that list the nodes and the pods of a workload."""
+    return folder / "openb_node_list_gpu_node.csv", folder / f"openb_pod_list_{workload}.csv"
+
+
 def load(folder: Path, workload: str) -> Trace:
     """Read a workload from a folder of openb lists."""
-    with (folder / "openb_node_list_gpu_node.csv").open(encoding="utf-8", newline="") as lines:
+    of_nodes, of_pods = lists_of(folder, workload)
+    with of_nodes.open(encoding="utf-8", newline="") as lines:
         nodes = read_nodes(lines, lines.name)
-    with (folder / f"openb_pod_list_{workload}.csv").open(encoding="utf-8", newline="") as lines:
+    with of_pods.open(encoding="utf-8", newline="") as lines:
         pods = read_pods(lines, lines.name)
     bits = {model: 1 << k for k, model in enumerate(models_of(nodes))}
     rows = [_row(pod, bits) for pod in pods]

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.packing import beside_published, figures, main, summary
+from benchmarks.packing import beside_published, figures, main, measure, summary
 from benchmarks.packing_published import WORKLOADS, published
 from benchmarks.packing_run import Run
 from benchmarks.packing_stream import load, nodes_of, stream_of
@@ -75,6 +75,35 @@ def test_what_goes_beyond_the_protocol_is_said(folder, capsys, more, variant):
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result["variant"] == variant
     assert result["allocated_pct"][0] > 95  # halves and pairs fill 80 devices easily
+
+
+def test_all_tells_each_workload_as_soon_as_it_is_measured(folder, capsys, monkeypatch):
+    monkeypatch.setattr("benchmarks.packing.WORKLOADS", ("few", "many"))
+    measured = []
+
+    def fail_at_second(args, name):
+        measured.append(name)
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return measure(args, name)
+
+    monkeypatch.setattr("benchmarks.packing.measure", fail_at_second)
+    asked = ["--data", str(folder), "--seeds", "42", "--streams", "1", "--workload", "all"]
+    with pytest.raises(KeyboardInterrupt):
+        main(asked)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["workload"] == "few"
+    measured[:] = ["few", "many"]
+    main([*asked, "--json"])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["workload"] for line in lines] == ["few", "many", "all"]
+    assert lines[2]["workloads"] == lines[:2]
+
+
+def test_a_list_that_is_missing_is_said_before_anything_is_measured(folder, capsys):
+    with pytest.raises(SystemExit):
+        main(["--data", str(folder), "--workload", "all"])
+    assert "there is no list" in capsys.readouterr().err
 
 
 def test_random_goes_with_no_window(folder):
