@@ -149,6 +149,7 @@ _NAMES = {
     "flavors": lambda: _("flavors"),
     "nominal_milli": lambda: _("owned"),
     "used_milli": lambda: _("used"),
+    "held_by_others_milli": lambda: _("held by others"),
     "available_milli": lambda: _("available"),
     "asked_milli": lambda: _("asked"),
     "missing_milli": lambda: _("missing"),

@@ -134,16 +134,30 @@ def _waiting_for_quota(evidence: Numbers) -> str:
             "The tenant holds %(above)s more than its quota allows since that was cut; it starts "
             "when jobs of the tenant end."
         ) % {"above": amount(flavor, int(evidence["above_milli"]))}
+    names = ("asked", "available", "used", "nominal", "held_by_others")
+    numbers = {
+        name: units.format_devices_milli(int(evidence.get(f"{name}_milli", 0))) for name in names
+    }
+    return _quota_sentence(evidence) % {"flavor": flavor_label(flavor), **numbers}
+
+
+def _quota_sentence(evidence: Numbers) -> str:
+    """Return the sentence, to be filled, for who owns nothing, lent what it owns, or uses it."""
+    if evidence.get("held_by_others_milli"):
+        return _(
+            "The tenant's quota of %(flavor)s is lent to others: it asks for %(asked)s, and "
+            "%(available)s are left (%(used)s used, %(nominal)s owned, %(held_by_others)s of "
+            "that held by others)."
+        )
+    if evidence.get("nominal_milli") == 0:
+        return _(
+            "The tenant owns no quota of %(flavor)s: it asks for %(asked)s, and %(available)s "
+            "are left to borrow (%(used)s used)."
+        )
     return _(
         "The tenant's quota of %(flavor)s is in use: it asks for %(asked)s, and %(available)s "
         "are left (%(used)s used, %(nominal)s owned)."
-    ) % {
-        "flavor": flavor_label(flavor),
-        **{
-            name: units.format_devices_milli(int(evidence.get(f"{name}_milli", 0)))
-            for name in ("asked", "available", "used", "nominal")
-        },
-    }
+    )
 
 
 def _nodes_unavailable(evidence: Numbers) -> str:

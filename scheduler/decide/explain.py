@@ -71,7 +71,7 @@ def _shortage(session: Session, job: JobSpec, flavors: list[int]) -> Shortage:
 
 
 def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
-    """Return the flavor that is short of quota: asked, used, nominal, available, missing."""
+    """Return the flavor that is short of quota: asked, used, nominal, lent, available, missing."""
     for flavor in session.allowed(job):
         for charge in session.charges(job, flavor, job.replicas_min):
             left = session.allowance.left(job, charge.flavor, 0, 1)
@@ -81,18 +81,25 @@ def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
 
 
 def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) -> dict[str, object]:
-    """Return the standing of the tenant; what it holds above its quota only after a cut."""
+    """Return the standing of the tenant itself: what it holds of what it owns, and what others do.
+
+    Who those are is not said: what lenders and borrowers hold together is no one's in particular.
+    With those below it, it holds more than its quota only after a cut.
+    """
     ledger, tenant, flavor = session.profile.ledger, job.tenant, charge.flavor
+    used, nominal = ledger.own(tenant, flavor), session.allowance.nominal(tenant, flavor)
+    lent = nominal - used - max(0, ledger.available(tenant, flavor, slice(1)))
     above = above_quota(ledger, tenant, flavor)
     numbers: dict[str, object] = {
         "flavor": flavor,
         "asked_milli": charge.amount,
-        "used_milli": ledger.used(tenant, flavor),
-        "nominal_milli": session.allowance.nominal(tenant, flavor),
+        "used_milli": used,
+        "nominal_milli": nominal,
         "available_milli": max(0, left),
         "missing_milli": charge.amount - left,
         "may_borrow": job.preemptible,
     }
+    numbers |= {"held_by_others_milli": lent} if lent > 0 else {}
     return numbers | ({"above_milli": above} if above else {})
 
 

@@ -190,6 +190,32 @@ CASES = {
             "(3.5 used, 4 owned)."
         ),
     ),
+    "quota lent to others": (
+        "waiting_for_quota",
+        {
+            "flavor": "a100",
+            "asked_milli": 3000,
+            "available_milli": 0,
+            "used_milli": 1000,
+            "nominal_milli": 4000,
+            "held_by_others_milli": 3000,
+        },
+        (
+            "The tenant's quota of a100 is lent to others: it asks for 3, and 0 are left "
+            "(1 used, 4 owned, 3 of that held by others)."
+        ),
+    ),
+    "no quota of its own": (
+        "waiting_for_quota",
+        {
+            "flavor": "a100",
+            "asked_milli": 1000,
+            "available_milli": 0,
+            "used_milli": 0,
+            "nominal_milli": 0,
+        },
+        ("The tenant owns no quota of a100: it asks for 1, and 0 are left to borrow (0 used)."),
+    ),
     "nodes away": (
         "nodes_unavailable",
         {"unavailable_nodes": {"cordoned": 1, "unknown": 2}, "unhealthy_devices": 0},

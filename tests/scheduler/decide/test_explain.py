@@ -297,6 +297,33 @@ def test_what_is_held_after_a_cut_is_said_to_be_above_the_quota() -> None:
     assert pending.evidence["available_milli"] == 0
 
 
+def test_an_owner_is_told_what_others_hold_of_its_quota() -> None:
+    """t owns 4, holds 1 and asks for 3; u, which owns nothing, holds 3: none is left of t's 4."""
+    lent = (tenant("all"), tenant("t", under="all", a100=4), tenant("u", under="all", a100=0))
+    runs = (*held(0), running(job("lent", tenant="u", devices=3), 0, (1, 2, 3)))
+    pending = answer(world(four(), [job("a", devices=3)], running=runs, tenants=lent))
+    assert pending.code is WaitReason.WAITING_FOR_QUOTA
+    names = ("used_milli", "nominal_milli", "available_milli", "held_by_others_milli")
+    assert [pending.evidence[name] for name in names] == [1000, 4000, 0, 3000]
+
+
+def test_what_its_children_hold_is_not_said_to_be_an_inner_tenants_own_use() -> None:
+    """kid holds its own 4 of 4. t above it owns and holds nothing, and finds nothing to borrow.
+
+    Where t owns 1 of the 4 itself, kid holds 1 above its own 3: that one.
+    """
+    four_held = (running(job("old", tenant="kid", devices=4), 0, (0, 1, 2, 3)),)
+    names = ("used_milli", "nominal_milli", "available_milli")
+    none = (tenant("t", a100=0), tenant("kid", under="t", a100=4))
+    pending = answer(world(four(), [job("a", devices=1)], running=four_held, tenants=none))
+    assert [pending.evidence[name] for name in names] == [0, 0, 0]
+    assert "held_by_others_milli" not in pending.evidence
+    one = (tenant("t", a100=1), tenant("kid", under="t", a100=3))
+    pending = answer(world(four(), [job("a", devices=1)], running=four_held, tenants=one))
+    assert [pending.evidence[name] for name in names] == [0, 1000, 0]
+    assert pending.evidence["held_by_others_milli"] == 1000
+
+
 def test_to_do_nothing_helps_at_the_planned_start() -> None:
     snapshot = world(four(), [job("a", devices=2)], running=held(0, 1, 2))
     start_s = helps(answer(snapshot))["later"]["start_s"]
