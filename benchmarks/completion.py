@@ -29,7 +29,8 @@ import numpy as np
 
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy, PreemptionPolicy
-from scheduler.management.arguments import MOST_SEED, number, whole
+from scheduler.decide.bounds import MOST_SEED
+from scheduler.management.arguments import number, whole
 from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob

@@ -26,11 +26,12 @@ from benchmarks.joint import Joint
 from scheduler.core.plan import Plan, Start
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
+from scheduler.decide.bounds import MOST_SEED
 from scheduler.decide.cycle import decide
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
-from scheduler.management.arguments import MOST_SEED, number, whole
+from scheduler.management.arguments import number, whole
 
 MOST_CYCLES_TO_REST = 5
 """Starts of one cycle make room for no others, so a second one hardly ever starts anybody."""

@@ -39,8 +39,9 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.admission import refusal
+from scheduler.decide.bounds import MOST_SEED
 from scheduler.decide.session import Session
-from scheduler.management.arguments import MOST_SEED, number, whole
+from scheduler.management.arguments import number, whole
 from scheduler.simulate.decider import by_policy, looks_at_mix
 from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import SimJob

@@ -18,7 +18,8 @@ from benchmarks.fleets import world
 from scheduler.core.policy import Policy
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
-from scheduler.management.arguments import MOST_SEED, number, whole
+from scheduler.decide.bounds import MOST_SEED
+from scheduler.management.arguments import number, whole
 from scheduler.simulate.baselines import fifo, priority_only
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob

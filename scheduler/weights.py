@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler.core.policy import Policy
-from scheduler.decide.validate import MOST_WEIGHT
+from scheduler.decide.bounds import MOST_WEIGHT
 
 logger = logging.getLogger(__name__)
 

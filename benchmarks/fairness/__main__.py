@@ -25,7 +25,8 @@ from typing import Any
 from benchmarks.fairness import month
 from benchmarks.fairness.meter import Meter, Window, jain, merged
 from scheduler.core.policy import Policy
-from scheduler.management.arguments import MOST_SEED, number, whole
+from scheduler.decide.bounds import MOST_SEED
+from scheduler.management.arguments import number, whole
 from scheduler.simulate.baselines import fifo, priority_only
 from scheduler.simulate.decider import Decider
 from scheduler.simulate.jobs import SimJob

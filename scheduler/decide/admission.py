@@ -3,7 +3,6 @@
 The order of the questions is the order of `WaitReason`.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from scheduler.core.reasons import WaitReason
 from scheduler.core.resources import CPU_FLAVOR, PLACEMENT_WISHES, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec
 from scheduler.core.topology import WITHIN_NODE
+from scheduler.decide.bounds import JOB, SHAPE, stray
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.session import Session
 
@@ -21,8 +21,8 @@ _LATER_HOLDS = {
     WaitReason.BUDGET_SPENT.value: WaitReason.BUDGET_SPENT,
 }
 
-MOST_AMOUNT, MOST_COUNT = 1 << 40, 1 << 20
-"""Anything beyond is a mistake, and would not fit the arrays' integers."""
+_TOGETHER = {"replicas_min": "replicas", "replicas_max": "replicas"}
+"""Fields of which the mistake has one name."""
 
 
 class Refusal(NamedTuple):
@@ -52,20 +52,12 @@ def refusal(session: Session, job: JobSpec) -> Refusal | None:
 def _mistake(session: Session, job: JobSpec) -> str:
     """Return what is wrong with the request itself, "" if nothing."""
     shape, wish = job.shape, job.topology
+    if wrong := stray(shape, SHAPE) or stray(job, JOB):
+        return _TOGETHER.get(wrong, wrong)
     checks = {
         "unknown_tenant": job.tenant in session.tree.index,
-        "cpu_milli": 1 <= shape.cpu_milli <= MOST_AMOUNT,
-        "memory_mib": 1 <= shape.memory_mib <= MOST_AMOUNT,
-        "devices": 0 <= shape.devices <= MOST_COUNT,
-        "gpu_milli": 1 <= shape.gpu_milli <= WHOLE_MILLI,
         "fraction_of_many": shape.gpu_milli == WHOLE_MILLI or shape.devices <= 1,
-        "gpu_memory_mib": 0 <= shape.gpu_memory_mib <= MOST_AMOUNT,
-        "replicas": 1 <= job.replicas_min <= job.replicas_max <= MOST_COUNT,
-        "time_limit_s": math.isfinite(job.time_limit_s) and job.time_limit_s > 0,
-        "submitted_s": math.isfinite(job.submitted_s),
-        "not_before_s": math.isfinite(job.not_before_s),
-        "promised_s": math.isfinite(job.promised_s) and job.promised_s >= 0,
-        "min_throughput": 0 <= job.min_throughput <= 1,
+        "replicas": job.replicas_min <= job.replicas_max,
         "topology": bool(shape.devices) or not (wish and wish.level in WITHIN_NODE),
         "placement_wish": job.placement_wish in PLACEMENT_WISHES,
     }

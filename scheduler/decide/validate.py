@@ -1,31 +1,28 @@
 """Is a snapshot fit to be decided on? One pass, typed errors."""
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.core.errors import InvalidPolicyError, InvalidSnapshotError
+from scheduler.core.errors import EngineError, InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.interference import Pairs
 from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.resources import WHOLE_MILLI
 from scheduler.core.snapshot import (
-    DemandKind,
     Fleet,
+    ReplicaPlacement,
     Reservation,
     RunningJob,
     Snapshot,
     TenantNode,
 )
+from scheduler.decide import bounds
+from scheduler.decide.bounds import Bound, Bounds, stray
 from scheduler.decide.scoring import SCORES
 from scheduler.decide.strategies.base import RULES, STRATEGIES
-
-MOST_QUOTA = 1 << 50
-"""Of one line: a sum of a thousand of them still fits 64 bits."""
 
 MOST_QUOTA_SUM = 1 << 60
 """Of one flavor over all tenants: sums of it and a limit still fit 64 bits."""
@@ -33,23 +30,25 @@ MOST_QUOTA_SUM = 1 << 60
 MOST_JOBS = 200_000
 """More cannot be answered within a cycle; the product reads the first 20,000 of a queue."""
 
-MOST_POWER_W = 1e9
-"""A gigawatt: no cluster is larger, and microwatts still fit 64 bits."""
 
-MOST_WEIGHT = 1e9
-"""Beyond, a part swallows the digits of the others, and their sum is soon infinite."""
+_OF_WHOLE = {
+    "node_cpu_free_milli": "node_cpu_milli",
+    "node_memory_free_mib": "node_memory_mib",
+    "device_free_memory_mib": "device_memory_mib",
+}
+"""What is free -> what it is free of."""
 
 
 def validate(snapshot: Snapshot) -> None:
     """Check that a snapshot does not contradict itself; O(its size).
 
-    A job that is wrong in itself is no error here: it is answered with `misconfigured`.
+    A waiting job that is wrong in itself is no error here: it is answered with `misconfigured`.
 
     Raises:
-        InvalidSnapshotError: shapes disagree, an amount is negative or not a number, an index
-            points nowhere, a uid occurs twice, or the tree has a cycle.
+        InvalidSnapshotError: shapes disagree, a number is out of its `bounds`, an index points
+            nowhere, a uid occurs twice, or the tree has a cycle.
     """
-    _require(math.isfinite(snapshot.now_s), "now_s is not a finite number")
+    _number("now_s", snapshot.now_s, bounds.TIME)
     jobs = len(snapshot.pending) + len(snapshot.running)
     _require(jobs <= MOST_JOBS, f"{jobs} jobs are more than the {MOST_JOBS} of one decision")
     _check_fleet(snapshot.fleet)
@@ -59,18 +58,24 @@ def validate(snapshot: Snapshot) -> None:
     _check_reservations(snapshot.reservations, len(snapshot.fleet.node_names))
     uids = [job.uid for job in snapshot.pending] + [job.spec.uid for job in snapshot.running]
     _unique(uids, "job uid")
+    _check_learnt(snapshot)
+
+
+def _check_learnt(snapshot: Snapshot) -> None:
+    """Check what was measured: use, throughputs, waits, runtimes, and what has arrived."""
     for tenant, usage in snapshot.usage_decayed.items():
-        good = math.isfinite(usage) and usage >= 0
-        _require(good, f"usage_decayed of {tenant!r} is {usage}")
+        _number(f"usage_decayed of {tenant!r}", usage, bounds.USAGE)
     for key, value in snapshot.throughputs.items():
-        _require(0 < value <= 1, f"throughput of {key} is {value}")
+        _number(f"throughputs of {key}", value, bounds.THROUGHPUT)
     _check_pairs(snapshot.pairs)
-    _check_mix(snapshot.demand_mix)
+    for kind in snapshot.demand_mix:
+        _numbers(kind, bounds.DEMAND, "a kind in demand_mix")
+        _numbers(kind.shape, bounds.SHAPE, "a kind in demand_mix")
     for one in snapshot.expectations:
-        good = all(math.isfinite(wait_s) for wait_s in (one.p50_s, one.p90_s, one.waited_s))
-        _require(good, f"waits of an expectation are {one.p50_s}, {one.p90_s}, {one.waited_s}")
+        _numbers(one, bounds.EXPECTATION, "an expectation")
     ratios = snapshot.runtime_ratios
-    _require(all(0 <= ratio <= 1 for ratio in ratios), "runtime_ratios are not in 0..1")
+    for ratio in ratios:
+        _number("one of runtime_ratios", ratio, bounds.PART)
     _require(all(a <= b for a, b in pairwise(ratios)), "runtime_ratios are not ascending")
 
 
@@ -78,70 +83,56 @@ def validate_times(*, now_s: float, budget_s: float = 0.0) -> None:
     """Check the times that a decision is asked with.
 
     Raises:
-        InvalidSnapshotError: `now_s` is not a finite number.
-        InvalidPolicyError: `budget_s` is negative, infinite or not a number.
+        InvalidSnapshotError: `now_s` is no moment.
+        InvalidPolicyError: `budget_s` is negative, or endless.
     """
-    _require(math.isfinite(now_s), f"now_s is {now_s}")
-    if not 0 <= budget_s < math.inf:
-        raise InvalidPolicyError(f"budget_s is {budget_s}")
+    _number("now_s", now_s, bounds.TIME)
+    _number("budget_s", budget_s, bounds.BUDGET, InvalidPolicyError)
+
+
+def _number(
+    what: str, value: object, bound: Bound, error: type[EngineError] = InvalidSnapshotError
+) -> None:
+    if not bound.takes(value):
+        raise error(f"{what} is {value}")
+
+
+def _numbers(
+    thing: object, of: Bounds, what: str, error: type[EngineError] = InvalidSnapshotError
+) -> None:
+    wrong = stray(thing, of)
+    if wrong:
+        raise error(f"{wrong} of {what} is {getattr(thing, wrong)}")
 
 
 def _check_pairs(pairs: Pairs) -> None:
     for pair, rates in pairs.items():
         _require(all(pair), f"a class of the pair {pair} has no name")
-        good = all(0 <= rate <= 1 for rate in rates)
-        _require(good, f"throughputs of the pair {pair} are {rates}")
-
-
-def _check_mix(mix: Sequence[DemandKind]) -> None:
-    for kind in mix:
-        shape, good = kind.shape, math.isfinite(kind.count) and kind.count > 0
-        _require(good, f"count of a kind in demand_mix is {kind.count}")
-        least = min(shape.cpu_milli, shape.memory_mib, shape.devices)
-        good = least >= 0 and 0 < shape.gpu_milli <= WHOLE_MILLI
-        _require(good, f"a kind in demand_mix asks for {shape}")
+        good = all(bounds.PART.takes(rate) for rate in rates)
+        _require(good, f"pairs of {pair} are {rates}")
 
 
 def validate_policy(policy: Policy) -> None:
     """Check that a policy can be followed.
 
     Raises:
-        InvalidPolicyError: an unknown strategy or placement, or a weight that is negative, absurd
-            or not a number, or a factor that is not in 0..1.
+        InvalidPolicyError: an unknown strategy or placement, or a number out of its `bounds`.
     """
     if policy.placement not in SCORES:
         raise InvalidPolicyError(f"placement {policy.placement!r} is not one of {list(SCORES)}")
-    validate_times(now_s=0.0, budget_s=policy.budget_s)
     _check_strategies(policy)
-    _check_preemption(policy)
-    for weights in (policy.order, policy.objective):
-        for name, weight in asdict(weights).items():
-            if not 0 <= weight <= MOST_WEIGHT:
-                raise InvalidPolicyError(f"weight {name} is {weight}")
-    for name in ("backfill_depth", "remedy_depth", "patience_s"):
-        if not getattr(policy, name) >= 0:
-            raise InvalidPolicyError(f"{name} is {getattr(policy, name)}")
-    for kind, factor in asdict(policy.qos).items():
-        if not 0 <= factor <= 1:
-            raise InvalidPolicyError(f"qos of {kind} is {factor}")
-
-
-def _check_preemption(policy: Policy) -> None:
-    for name, value in asdict(policy.preemption).items():
-        if not 0 <= value < math.inf:
-            raise InvalidPolicyError(f"{name} of preemption is {value}")
+    _numbers(policy, bounds.POLICY, "the policy", InvalidPolicyError)
+    for name, of in bounds.POLICY_PARTS.items():
+        _numbers(getattr(policy, name), of, name, InvalidPolicyError)
 
 
 def _check_strategies(policy: Policy) -> None:
-    """Check who decides, and under which power cap.
+    """Check who decides.
 
     Beside the rules one strategy may decide, for one plan is made of all kinds of jobs.
     """
     if policy.solver not in SOLVERS:
         raise InvalidPolicyError(f"solver {policy.solver!r} is not one of {list(SOLVERS)}")
-    cap_w = policy.power_cap_w
-    if cap_w is not None and not 0 <= cap_w <= MOST_POWER_W:
-        raise InvalidPolicyError(f"power cap is {cap_w} W")
     named = {policy.strategy, *(strategy for _, strategy in policy.kinds)}
     for name in sorted({*named, policy.shadow} - {""}):
         if name not in STRATEGIES:
@@ -191,22 +182,20 @@ def _shape(values: Sequence[object] | npt.NDArray[np.generic], size: int, name: 
 
 
 def _check_amounts(fleet: Fleet, nodes: int) -> None:
-    for name in ("node_cpu_milli", "node_memory_mib", "device_memory_mib"):
-        _require((getattr(fleet, name) >= 0).all(), f"{name} holds a negative amount")
-    free = fleet.device_free_milli
-    _require(((free >= 0) & (free <= WHOLE_MILLI)).all(), "device_free_milli is not in 0..1000")
+    for name, bound in bounds.FLEET.items():
+        values = getattr(fleet, name)
+        for worst in (values.min(initial=0), values.max(initial=0)):
+            _number(f"an entry of {name}", int(worst), bound)
+    for free, whole in _OF_WHOLE.items():
+        less = (getattr(fleet, free) <= getattr(fleet, whole)).all()
+        _require(less, f"{free} is more than {whole}")
     at, flavor = fleet.device_node, fleet.device_flavor
     _require(((at >= 0) & (at < nodes)).all(), "device_node points to no node")
     _require((np.diff(at) >= 0).all(), "device_node is not ascending")
     known = (flavor >= 0) & (flavor < len(fleet.flavors))
     _require(known.all(), "device_flavor points to no flavor")
     for spec in fleet.flavors:
-        units = spec.compute_units
-        good = units is None or (math.isfinite(units) and units > 0)
-        _require(good, f"compute_units of flavor {spec.name!r} is {units}")
-        watts = spec.power_w
-        good = watts is None or 0 <= watts <= MOST_POWER_W
-        _require(good, f"power_w of flavor {spec.name!r} is {watts}")
+        _numbers(spec, bounds.FLAVOR, f"flavor {spec.name!r}")
 
 
 def _check_tree(tenants: Sequence[TenantNode]) -> None:
@@ -219,13 +208,9 @@ def _check_tree(tenants: Sequence[TenantNode]) -> None:
         ordered = parent is None or parent in seen
         _require(ordered, f"tenant {slug!r} stands before its parent, or in a cycle")
         seen.add(slug)
-        weight = tenant.fair_weight
-        _require(math.isfinite(weight) and weight >= 0, f"fair_weight of {slug!r} is {weight}")
-        _require(math.isfinite(tenant.created_s), f"created_s of {slug!r} is {tenant.created_s}")
+        _numbers(tenant, bounds.TENANT, repr(slug))
         for flavor, line in tenant.quotas.items():
-            amounts = (line.nominal, line.borrowing_limit or 0, line.lending_limit or 0)
-            _require(min(amounts) >= 0, f"quota of {slug!r} for {flavor!r} is negative")
-            _require(max(amounts) <= MOST_QUOTA, f"quota of {slug!r} for {flavor!r} is absurd")
+            _numbers(line, bounds.QUOTA, f"the quota of {slug!r} for {flavor!r}")
 
 
 def _check_quota_sums(tenants: Sequence[TenantNode]) -> None:
@@ -240,35 +225,48 @@ def _check_quota_sums(tenants: Sequence[TenantNode]) -> None:
 def _check_reservations(reservations: Sequence[Reservation], nodes: int) -> None:
     _unique([one.id for one in reservations], "reservation")
     for one in reservations:
-        times = math.isfinite(one.start_s) and math.isfinite(one.end_s)
-        good = times and one.start_s < one.end_s
-        _require(good, f"reservation {one.id!r} lasts from {one.start_s} to {one.end_s}")
-        known = all(0 <= node < nodes for node in one.nodes)
-        _require(known, f"reservation {one.id!r} is of no known node")
+        _numbers(one, bounds.RESERVATION, f"reservation {one.id!r}")
+        good = one.start_s < one.end_s
+        _require(good, f"end_s of reservation {one.id!r} is {one.end_s}, from {one.start_s}")
+        known = all(_is_index(node, nodes) for node in one.nodes)
+        _require(known, f"nodes of reservation {one.id!r} are {one.nodes}, not all known")
+
+
+def _is_index(value: object, count: int) -> bool:
+    return isinstance(value, bounds.WHOLE) and bool(0 <= value < count)
 
 
 def _check_running(running: Iterable[RunningJob], fleet: Fleet) -> None:
-    nodes, devices = len(fleet.node_names), len(fleet.device_uids)
     held_milli = Counter[int]()
     for job in running:
-        uid = job.spec.uid
-        _require(math.isfinite(job.started_s), f"started_s of job {uid!r} is {job.started_s}")
-        _require(job.spec.time_limit_s > 0, f"time_limit_s of running job {uid!r} is not positive")
-        for at_s in (job.checkpointed_s, job.ending_s):
-            known = at_s is None or math.isfinite(at_s)
-            _require(known, f"job {uid!r} was safe, or ends, at {at_s}")
-        kept = not Counter(job.keeps) - Counter(job.replicas)
-        _require(kept, f"job {uid!r} keeps replicas that it does not have")
+        what = f"running job {job.spec.uid!r}"
+        _numbers(job, bounds.RUNNING, what)
+        _numbers(job.spec, bounds.JOB, what)
+        _numbers(job.spec.shape, bounds.SHAPE, what)
         for replica in job.replicas:
-            _require(0 <= replica.node < nodes, f"job {uid!r} runs on no known node")
-            for device in replica.devices:
-                good = 0 <= device < devices and fleet.device_node[device] == replica.node
-                _require(good, f"job {uid!r} holds a device that is not on its node")
-            once = len(set(replica.devices)) == len(replica.devices)
-            _require(once, f"job {uid!r} holds a device twice in one replica")
-            good = not replica.devices or 0 < replica.gpu_milli <= WHOLE_MILLI
-            _require(good, f"job {uid!r} holds {replica.gpu_milli} milli of its devices")
+            _check_held(replica, fleet, what)
             held_milli.update(dict.fromkeys(replica.devices, replica.gpu_milli))
+        kept = not job.keeps or not Counter(job.keeps) - Counter(job.replicas)
+        _require(kept, f"{what} keeps replicas that it does not have")
+    _check_sums(held_milli, fleet)
+
+
+def _check_held(replica: ReplicaPlacement, fleet: Fleet, what: str) -> None:
+    """Check what one replica holds."""
+    _numbers(replica, bounds.HELD, what)
+    known = replica.node < len(fleet.node_names)
+    _require(known, f"node of {what} is {replica.node}, which is none")
+    for device in replica.devices:
+        known = _is_index(device, len(fleet.device_uids))
+        good = known and fleet.device_node[device] == replica.node
+        _require(good, f"devices of {what} are {replica.devices}, not all on its node")
+    once = len(set(replica.devices)) == len(replica.devices)
+    _require(once, f"{what} holds a device twice in one replica")
+    good = not replica.devices or replica.gpu_milli > 0
+    _require(good, f"gpu_milli of {what} is {replica.gpu_milli}")
+
+
+def _check_sums(held_milli: Mapping[int, int], fleet: Fleet) -> None:
     for device, milli in held_milli.items():
         left = max(0, WHOLE_MILLI - milli)
         free = int(fleet.device_free_milli[device])

@@ -4,8 +4,7 @@ import math
 from argparse import ArgumentTypeError
 from collections.abc import Callable
 
-MOST_SEED = (1 << 63) - 1
-"""Of chance; none is negative."""
+from scheduler.decide.bounds import MOST_SEED
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:

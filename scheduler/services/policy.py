@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from scheduler import events
 from scheduler.choices import STRATEGY_NAMES, PlacementScore
-from scheduler.decide.validate import MOST_POWER_W
+from scheduler.decide.bounds import MOST_POWER_W
 from scheduler.models import SchedulingPolicy
 from scheduler.services.setup import policy_ensure
 from scheduler.services.strategies import checked_strategies, refuse_two

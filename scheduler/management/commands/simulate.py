@@ -7,7 +7,8 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scheduler.core.policy import Policy
-from scheduler.management.arguments import MOST_SEED, number, whole
+from scheduler.decide.bounds import MOST_SEED
+from scheduler.management.arguments import number, whole
 from scheduler.management.comparison import Outputs, add_options, changed, compare, told
 from scheduler.simulate.synthetic import Site, synthetic
 from scheduler.simulate.traces import gavel, openb

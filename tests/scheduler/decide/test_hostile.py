@@ -199,24 +199,24 @@ def holding(devices: tuple[int, ...], gpu_milli: int) -> Snapshot:
 GOOD = one_node()
 LOOP = (TenantNode("x", "y", 1.0, {}), TenantNode("y", "x", 1.0, {}))
 BROKEN = {
-    "now_s is not a finite number": replace(GOOD, now_s=math.nan),
+    "now_s is nan": replace(GOOD, now_s=math.nan),
     "usage_decayed of 't' is nan": replace(GOOD, usage_decayed={"t": math.nan}),
     "usage_decayed of 't' is inf": replace(GOOD, usage_decayed={"t": math.inf}),
-    "runtime_ratios are not in 0..1": replace(GOOD, runtime_ratios=(-0.5, 1.0)),
+    "one of runtime_ratios is -0.5": replace(GOOD, runtime_ratios=(-0.5, 1.0)),
     "count of a kind in demand_mix is nan": replace(
         GOOD, demand_mix=(DemandKind(ReplicaShape(1, 1), (), math.nan),)
     ),
-    "a kind in demand_mix asks for": replace(
+    "devices of a kind in demand_mix is -1": replace(
         GOOD, demand_mix=(DemandKind(ReplicaShape(1, 1, -1), (), 1.0),)
     ),
     "job uid 'a' occurs twice": replace(GOOD, pending=GOOD.pending * 2),
     "stands before its parent, or in a cycle": replace(GOOD, tenants=LOOP),
     "parent of tenant 'x' is unknown": replace(GOOD, tenants=LOOP[:1]),
     "fair_weight of 't' is nan": replace(GOOD, tenants=(tenant("t", weight=math.nan),)),
-    "quota of 't' for 'a100' is negative": replace(
+    "nominal of the quota of 't' for 'a100' is -1": replace(
         GOOD, tenants=(tenant("t", a100=QuotaLine(-1)),)
     ),
-    "quota of 't' for 'a100' is absurd": replace(
+    "nominal of the quota of 't' for 'a100' is 4611686018427387904": replace(
         GOOD, tenants=(tenant("t", a100=QuotaLine(1 << 62)),)
     ),
     "created_s of 't' is inf": replace(
@@ -226,32 +226,34 @@ BROKEN = {
         GOOD, tenants=tuple(tenant(f"t{i}", a100=QuotaLine(1 << 50)) for i in range(1025))
     ),
     "runtime_ratios are not ascending": replace(GOOD, runtime_ratios=(1.0, 0.5)),
-    r"throughput of \('lm', 'a100'\) is nan": replace(GOOD, throughputs={("lm", "a100"): math.nan}),
-    r"throughputs of the pair \('lm', 'cv'\) are \(nan": replace(
-        GOOD, pairs={("lm", "cv"): (math.nan, 1.0)}
+    r"throughputs of \('lm', 'a100'\) is nan": replace(
+        GOOD, throughputs={("lm", "a100"): math.nan}
     ),
-    "waits of an expectation are nan": replace(
+    r"pairs of \('lm', 'cv'\) are \(nan": replace(GOOD, pairs={("lm", "cv"): (math.nan, 1.0)}),
+    "p50_s of an expectation is nan": replace(
         GOOD, expectations=(Expectation(math.nan, 1.0, 1.0, started=True, gang=False),)
     ),
-    "waits of an expectation are 1.0, inf": replace(
+    "p90_s of an expectation is inf": replace(
         GOOD, expectations=(Expectation(1.0, math.inf, 1.0, started=True, gang=False),)
     ),
-    "reservation 'r' lasts from .* to inf": replace(
+    "end_s of reservation 'r' is inf": replace(
         GOOD, reservations=(Reservation("r", NOW_S, math.inf, (0,)),)
     ),
     "1000001 jobs are more than the 200000": replace(GOOD, pending=GOOD.pending * 1_000_000),
     "node_ready has 2 entries": without_fleet(GOOD, node_ready=np.array([True, True])),
-    "node_cpu_milli holds a negative": without_fleet(GOOD, node_cpu_milli=np.array([-1])),
+    "an entry of node_cpu_milli is -1": without_fleet(GOOD, node_cpu_milli=np.array([-1])),
     "is not of integers": without_fleet(GOOD, node_cpu_milli=np.array([1.5])),
-    "device_free_milli is not in": without_fleet(GOOD, device_free_milli=np.full(4, 1001)),
+    "an entry of device_free_milli is 1001": without_fleet(
+        GOOD, device_free_milli=np.full(4, 1001)
+    ),
     "device_node points to no node": without_fleet(GOOD, device_node=np.full(4, 7)),
     "device_flavor points to no flavor": without_fleet(GOOD, device_flavor=np.full(4, 9)),
     "device '.*' has 1000 milli free, and 1000 are held": without_fleet(
         one_node(), device_free_milli=np.full(4, 1000)
     ),
     "holds a device twice": holding((3, 3), 1000),
-    "holds -5 milli": holding((3,), -5),
-    "holds 1001 milli": holding((3,), 1001),
+    "gpu_milli of running job 'old' is -5": holding((3,), -5),
+    "gpu_milli of running job 'old' is 1001": holding((3,), 1001),
     "power_w of flavor 'a100' is 1e\\+300": world(
         FleetBuilder().flavor("a100", power_w=1e300).node("n1", devices=1)
     ),
@@ -286,18 +288,18 @@ def test_a_kind_of_job_that_nobody_knows_has_no_quality_of_service() -> None:
 
 
 UNUSABLE = {
-    "budget_s is nan": Policy(budget_s=math.nan),
-    "budget_s is -1": Policy(budget_s=-1.0),
-    "qos of batch is 2": Policy(qos=QosFactors(batch=2.0)),
-    "qos of notebook is nan": Policy(qos=QosFactors(notebook=math.nan)),
-    "backfill_depth is -1": Policy(backfill_depth=-1),
-    "patience_s is nan": Policy(patience_s=math.nan),
-    "weight qos is inf": Policy(order=PriorityWeights(qos=math.inf)),
+    "budget_s of the policy is nan": Policy(budget_s=math.nan),
+    "budget_s of the policy is -1": Policy(budget_s=-1.0),
+    "batch of qos is 2": Policy(qos=QosFactors(batch=2.0)),
+    "notebook of qos is nan": Policy(qos=QosFactors(notebook=math.nan)),
+    "backfill_depth of the policy is -1": Policy(backfill_depth=-1),
+    "patience_s of the policy is nan": Policy(patience_s=math.nan),
+    "qos of order is inf": Policy(order=PriorityWeights(qos=math.inf)),
     "strategy 'magic' is not one of": Policy(strategy="magic"),
     "placement 'anywhere' is not one of": Policy(placement="anywhere"),
-    "weight age is nan": Policy(order=PriorityWeights(age=math.nan)),
-    "weight performance is 1e\\+300": Policy(objective=ObjectiveWeights(performance=1e300)),
-    "weight energy is -1": Policy(objective=ObjectiveWeights(energy=-1)),
+    "age of order is nan": Policy(order=PriorityWeights(age=math.nan)),
+    "performance of objective is 1e\\+300": Policy(objective=ObjectiveWeights(performance=1e300)),
+    "energy of objective is -1": Policy(objective=ObjectiveWeights(energy=-1)),
 }
 
 

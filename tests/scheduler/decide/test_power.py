@@ -142,7 +142,7 @@ def test_an_unknown_board_counts_as_the_highest_known_one() -> None:
 
 @pytest.mark.parametrize("cap_w", [-1.0, float("nan"), float("inf")])
 def test_a_cap_that_is_no_power_is_refused(cap_w: float) -> None:
-    with pytest.raises(InvalidPolicyError, match="power cap"):
+    with pytest.raises(InvalidPolicyError, match="power_cap_w of the policy is"):
         validate_policy(Policy(power_cap_w=cap_w))
 
 

@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 
 from benchmarks import completion, cycle, eta, packing, simulate
 from benchmarks.fairness import __main__ as fairness
-from scheduler.management.arguments import MOST_SEED, number, seeds, whole
+from scheduler.decide.bounds import MOST_SEED
+from scheduler.management.arguments import number, seeds, whole
 
 
 def test_numbers_within_their_bounds_are_read() -> None:

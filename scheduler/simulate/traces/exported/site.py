@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import DemandKind, Fleet, QuotaLine, Reservation, TenantNode
-from scheduler.decide.validate import MOST_QUOTA
+from scheduler.decide.bounds import MOST_QUOTA
 from scheduler.simulate.traces.cells import Cell
 from scheduler.simulate.traces.exported.content import Content
 from scheduler.simulate.traces.exported.hardware import MOST_DEVICES
