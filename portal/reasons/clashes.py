@@ -44,7 +44,9 @@ WISHES: dict[str, Callable[[Numbers], str]] = {
     "quota": lambda n: _("the quota of %(tenant)s") % {"tenant": n.get("tenant", "")},
     "power_cap": lambda n: _("the power cap of %(cap)s") % {"cap": watts_text(n.get("cap_w"))},
     "flavors": lambda n: (
-        _("the flavor %(flavors)s") % {"flavors": flavors_text(n.get("asked") or ())}
+        _("the flavor %(flavors)s") % {"flavors": flavors_text(n["asked"])}
+        if n.get("asked")
+        else _("several devices a replica, none of them a MIG slice")
     ),
     "min_throughput": _throughput,
 }

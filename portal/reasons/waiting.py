@@ -18,7 +18,7 @@ from portal.reasons.amounts import (
     watts_text,
 )
 from scheduler.choices import TopologyLevel
-from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI, is_slice
 from scheduler.core.topology import WITHIN_NODE
 from telemetry import units
 
@@ -33,6 +33,12 @@ def _no_matching_flavor(evidence: Numbers) -> str:
     asked, present = evidence.get("asked", {}).get("flavors") or (), evidence.get("present") or ()
     if not present:
         return _("This cluster has no accelerators.")
+    devices = int(evidence.get("asked", {}).get("devices", 0))
+    if not asked and devices > 1 and all(map(is_slice, present)):
+        return _(
+            "A replica of several devices is not put on MIG slices, of which a process sees one, "
+            "unless the job names them; there are: %(present)s."
+        ) % {"present": flavors_text(present)}
     if not asked:
         return _(
             "No accelerator here reaches the throughput asked for; there are: %(present)s."

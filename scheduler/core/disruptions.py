@@ -14,7 +14,7 @@ from scheduler.core.errors import require
 from scheduler.core.plan import EvictionCause, Plan, Resize, Start
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import CPU_FLAVOR, is_flavor
+from scheduler.core.resources import CPU_FLAVOR, may_be_given
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 
 Held: TypeAlias = Counter[tuple[str, str]]
@@ -70,14 +70,15 @@ def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
         if added:
             count = len(added)
             left_s = job.started_s + job.spec.time_limit_s - plan.now_s
+            flavor = snapshot.fleet.flavor_held(job.replicas)
             spec = replace(
                 job.spec,
                 replicas_min=count,
                 replicas_max=count,
-                flavors=(),
+                flavors=(flavor,),
                 time_limit_s=max(0.0, left_s),
             )
-            yield spec, Start(resize.uid, added, snapshot.fleet.flavor_held(job.replicas))
+            yield spec, Start(resize.uid, added, flavor)
 
 
 def _check_size(job: RunningJob, resize: Resize) -> None:
@@ -281,8 +282,7 @@ def _options(snapshot: Snapshot, job: JobSpec) -> list[str]:
     if not job.shape.devices:
         return [""]
     names = [flavor.name for flavor in snapshot.fleet.flavors]
-    asked = job.flavors
-    return [n for n in names if not asked or any(is_flavor(n, one) for one in asked)]
+    return [n for n in names if may_be_given(n, job.flavors, job.shape.devices)]
 
 
 def _above(snapshot: Snapshot, slug: str, flavor: str, held: Held, *, own: bool) -> int:

@@ -1,9 +1,13 @@
 """What a replica asks for and what a job asks for: the nouns of demand."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 WHOLE_MILLI = 1000
 """A whole device, in `gpu_milli`."""
+
+MIG = "-mig-"
+"""Stands before the profile in the name of the flavor that a MIG slice is."""
 
 CPU_FLAVOR = "cpu"
 """The flavor under which CPU is quoted: every job is charged its `cpu_milli` here."""
@@ -24,7 +28,29 @@ def is_flavor(flavor: str, asked: str) -> bool:
     A slice is a flavor of its own, such as `nvidia-a100-mig-1g.10gb`; `1g.10gb` asks for that
     profile of any model. Any slice with enough memory is asked for by `gpu_memory_mib` alone.
     """
-    return flavor == asked or flavor.endswith(f"-mig-{asked}")
+    return flavor == asked or flavor.endswith(f"{MIG}{asked}")
+
+
+def is_slice(flavor: str) -> bool:
+    """Return whether a flavor is a MIG slice, not a whole device."""
+    return MIG in flavor
+
+
+def may_be_given(flavor: str, asked: Sequence[str], devices: int) -> bool:
+    """Return whether a replica of so many devices may get a flavor.
+
+    Several slices only where they are asked for: one process sees one of them.
+
+    Args:
+        flavor: name of a flavor.
+        asked: flavors or MIG profiles that its job names; none = any.
+        devices: of a replica, >= 1.
+
+    Source: NVIDIA MIG User Guide, CUDA device enumeration.
+    """
+    if asked:
+        return any(is_flavor(flavor, one) for one in asked)
+    return devices == 1 or not is_slice(flavor)
 
 
 @dataclass(frozen=True, slots=True)

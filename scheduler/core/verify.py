@@ -15,7 +15,7 @@ from scheduler.core.resources import (
     ONE_PER_NODE,
     WHOLE_MILLI,
     ReplicaShape,
-    is_flavor,
+    may_be_given,
 )
 from scheduler.core.snapshot import Fleet, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.core.topology import Level, domain_of
@@ -121,8 +121,8 @@ def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:
     uid, shape = job.uid, job.shape
     count = len(start.replicas)
     _require(job.replicas_min <= count <= job.replicas_max, f"job {uid!r} has {count} replicas")
-    allowed = not job.flavors or any(is_flavor(start.flavor, asked) for asked in job.flavors)
-    _require(allowed or not shape.devices, f"job {uid!r} may not use flavor {start.flavor!r}")
+    allowed = not shape.devices or may_be_given(start.flavor, job.flavors, shape.devices)
+    _require(allowed, f"job {uid!r} may not use flavor {start.flavor!r}")
     _check_wishes(fleet, job, start)
     for replica in start.replicas:
         node, devices = replica.node, replica.devices

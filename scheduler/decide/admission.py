@@ -72,8 +72,12 @@ def _never(session: Session, job: JobSpec) -> Refusal | None:
     allowed = session.allowed(job)
     if not allowed:
         present = sorted(session.flavor_of)
-        asked = {"flavors": list(job.flavors), "min_throughput": job.min_throughput}
-        return Refusal(WaitReason.NO_MATCHING_FLAVOR, {"asked": asked, "present": present})
+        wanted = {
+            "flavors": list(job.flavors),
+            "min_throughput": job.min_throughput,
+            "devices": job.shape.devices,
+        }
+        return Refusal(WaitReason.NO_MATCHING_FLAVOR, {"asked": wanted, "present": present})
     room = {flavor: session.empty_room(job, flavor) for flavor in allowed}
     large = [flavor for flavor in allowed if room[flavor] >= job.replicas_min]
     if not large:

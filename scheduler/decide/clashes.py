@@ -16,6 +16,7 @@ from typing import TypeVar
 import numpy as np
 
 from scheduler.core.plan import Clash
+from scheduler.core.resources import may_be_given
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.power import MICRO
@@ -63,13 +64,12 @@ def of_job(session: Session, job: JobSpec) -> Clash | None:
 
 def _met(session: Session, job: JobSpec) -> Mapping[str, Callable[[int], bool]]:
     """Return group -> whether a flavor (by index) meets it for the smallest gang."""
-    named = {session.flavor_of[name] for name in job.flavors if name in session.flavor_of}
-    least = job.replicas_min
+    least, devices = job.replicas_min, job.shape.devices
     return {
         "nodes": lambda f: session.empty_room(job, f) >= least,
         "quota": lambda f: session.allowance.replicas_ever(job, f) >= least,
         "power_cap": lambda f: session.power.ever(job, f),
-        "flavors": lambda f: f == ANY or not job.flavors or f in named,
+        "flavors": lambda f: f == ANY or may_be_given(session.flavor_name(f), job.flavors, devices),
         "min_throughput": lambda f: (
             f == ANY or session.kinds.throughput(job, f) >= job.min_throughput
         ),

@@ -5,7 +5,7 @@ Jobs of one kind share one object, so that whatever is known of one of them is k
 
 from dataclasses import dataclass
 
-from scheduler.core.resources import ONE_PER_NODE, is_flavor
+from scheduler.core.resources import ONE_PER_NODE, is_flavor, may_be_given
 from scheduler.core.snapshot import Fleet, JobSpec
 from scheduler.core.throughputs import Throughputs
 from scheduler.core.topology import WITHIN_NODE
@@ -55,7 +55,7 @@ class Kinds:
         self._fleet, self._calendar = fleet, calendar
         self._flavor_of = flavor_index(fleet)
         self.normalised = _normalised(fleet)
-        self._allowed: dict[tuple[bool, tuple[str, ...], float, str], tuple[int, ...]] = {}
+        self._allowed: dict[tuple[int, tuple[str, ...], float, str], tuple[int, ...]] = {}
         self._kinds: dict[tuple[object, ...], Kind] = {}
         self._of: dict[int, tuple[JobSpec, Kind]] = {}
         self._demands: dict[Demand, Demand] = {}
@@ -80,12 +80,13 @@ class Kinds:
     def _allowed_of(self, job: JobSpec) -> tuple[int, ...]:
         """Return the flavors that a job may use, best first; (ANY,) for a job without devices.
 
-        Named flavors keep the user's order. Without names every flavor of the fleet is allowed,
-        the smallest first, so that large devices stay free for those who need them; where the
-        throughput of the job's class is measured, the fastest first.
+        Named flavors keep the user's order. Without names every flavor of the fleet is allowed
+        (slices to replicas of one device only), the smallest first, so that large devices stay free
+        for those who need them; where the throughput of the job's class is measured, the fastest
+        first.
         """
         measured = self.measured_class(job)
-        key = (job.shape.devices > 0, job.flavors, job.min_throughput, measured)
+        key = (min(job.shape.devices, 2), job.flavors, job.min_throughput, measured)
         if key not in self._allowed:
             self._allowed[key] = self._flavors_of(job) if job.shape.devices else (ANY,)
         return self._allowed[key]
@@ -98,11 +99,16 @@ class Kinds:
             if is_flavor(name, asked)
         ]
         if not job.flavors:
-            named = sorted(range(len(self._fleet.flavors)), key=self._smallest_first)
+            named = sorted(self._unnamed(job.shape.devices), key=self._smallest_first)
         if not job.flavors and self.measured_class(job):
             named.sort(key=lambda f: -self.throughput(job, f))  # stable: the smaller on a tie
         fast = [f for f in named if self.throughput(job, f) >= job.min_throughput]
         return tuple(dict.fromkeys(fast))
+
+    def _unnamed(self, devices: int) -> list[int]:
+        """Return the flavors that a replica of so many devices may have that names none."""
+        flavors = enumerate(self._fleet.flavors)
+        return [f for f, spec in flavors if may_be_given(spec.name, (), devices)]
 
     def measured_class(self, job: JobSpec) -> str:
         """Return the job's class where its throughput is measured on some flavor, else ""."""

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from scheduler.core.reasons import Remedy, WaitReason
-from scheduler.core.resources import ONE_PER_NODE, SPREAD, WHOLE_MILLI
+from scheduler.core.resources import ONE_PER_NODE, SPREAD, WHOLE_MILLI, may_be_given
 from scheduler.core.snapshot import JobSpec, QuotaLine, Snapshot
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.explain import Blocked, unavailable_evidence
@@ -188,7 +188,8 @@ def _smallest_changes(session: Session, job: JobSpec, works: Works) -> Iterator[
 
 def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[Remedy, JobSpec]]:
     if job.shape.devices and job.flavors:
-        for name in sorted(session.flavor_of.keys() - set(job.flavors)):
+        others = session.flavor_of.keys() - set(job.flavors)
+        for name in sorted(n for n in others if may_be_given(n, (), job.shape.devices)):
             changed = replace(job, flavors=(name,))
             if works(changed):
                 yield Remedy("other_flavor", {"flavor": name}), changed

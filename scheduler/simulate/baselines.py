@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 
 from scheduler.core.plan import Plan, SolverReport, Start
-from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.resources import WHOLE_MILLI, may_be_given
 from scheduler.core.snapshot import Fleet, IntArray, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout
 from scheduler.simulate.decider import Decider
@@ -86,7 +86,9 @@ class Room:
 
     def start(self, job: JobSpec) -> Start | None:
         """Start a job with its least replicas on the first flavor that has room, None if none."""
-        named = job.flavors or tuple(self._names)
+        named = job.flavors or [
+            name for name in self._names if may_be_given(name, (), job.shape.devices)
+        ]
         for flavor in named if job.shape.devices else ("",):
             index = self._names.get(flavor, ANY)
             if flavor and index == ANY:

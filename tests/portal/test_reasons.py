@@ -56,6 +56,11 @@ CLASHES: dict[str, tuple[tuple[str, ...], dict[str, object], str]] = {
         {"nodes": SIZE},
         "This alone rules it out: 2 × (1.5 cores, 16 GiB, 0.5 of a device) on nodes of this size.",
     ),
+    "several slices that were not asked for": (
+        ("flavors",),
+        {"flavors": {"asked": []}},
+        "This alone rules it out: several devices a replica, none of them a MIG slice.",
+    ),
     "speed that only a flavor has which the tenant may not use": (
         ("quota", "min_throughput"),
         {"quota": {"tenant": "vision"}, "min_throughput": {"asked": 0.9}},
@@ -220,6 +225,17 @@ CASES = {
         "nodes_unavailable",
         {"unavailable_nodes": {"cordoned": 1, "unknown": 2}, "unhealthy_devices": 0},
         "It would fit, but not all may be used: 1 node cordoned, 2 nodes unreachable.",
+    ),
+    "nothing but slices": (
+        "no_matching_flavor",
+        {
+            "asked": {"flavors": [], "min_throughput": 0.0, "devices": 4},
+            "present": ["a100-mig-1g.10gb"],
+        },
+        (
+            "A replica of several devices is not put on MIG slices, of which a process sees one, "
+            "unless the job names them; there are: a100-mig-1g.10gb."
+        ),
     ),
     "no such flavor": (
         "no_matching_flavor",

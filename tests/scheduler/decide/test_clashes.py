@@ -75,6 +75,14 @@ def test_flavor_and_speed_clash_in_the_request_itself() -> None:
     assert clashes(world(fleet(), [asked]))["a"].constraints == ("flavors", "min_throughput")
 
 
+def test_several_slices_unasked_are_what_alone_rules_a_job_out() -> None:
+    """A profile, by which a job may ask for slices, is no clash."""
+    name = "a100-mig-1g.10gb"
+    slices = FleetBuilder().flavor(name).node("n1", devices=7, flavor=name)
+    assert clashes(world(slices, [job("a", devices=2)]))["a"].constraints == ("flavors",)
+    assert clashes(world(slices, [job("a", devices=2, flavors=["1g.10gb"])])) == {}
+
+
 def test_what_runs_and_a_limit_that_was_cut_below_it_clash() -> None:
     held = running(job("run", devices=3, flavors=["fast"]), 0, [0, 1, 2])
     snapshot = world(fleet(), running=[held], tenants=[tenant("t", fast=2)])

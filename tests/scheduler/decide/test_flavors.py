@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduler.core.errors import InvalidSnapshotError
+from scheduler.core.errors import InvalidPlanError, InvalidSnapshotError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
-from scheduler.core.snapshot import JobSpec, Snapshot
+from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
 from scheduler.decide.objective import Objective
@@ -127,6 +127,54 @@ def test_any_slice_with_enough_memory_is_asked_for_by_memory_alone() -> None:
     assert flavor_of(world(slices(), [job("a", devices=1, gpu_memory_mib=20_000)])) == (
         "a100-mig-3g.40gb"
     )
+
+
+def sliced(*jobs: JobSpec) -> Snapshot:
+    """Seven free slices of 40 CU, the smallest flavor, and four whole a100."""
+    fleet = FleetBuilder().flavor(SLICE, cu=40.0, memory_mib=10_000).flavor("a100", cu=312.0)
+    fleet.node("n1", devices=7, flavor=SLICE).node("n2", devices=4)
+    return world(fleet, jobs)
+
+
+SLICE = "a100-mig-1g.10gb"
+
+
+def test_a_replica_of_several_devices_gets_whole_ones_and_one_of_a_device_a_slice() -> None:
+    assert flavor_of(sliced(job("a", devices=4))) == "a100"
+    assert flavor_of(sliced(job("a", devices=1))) == SLICE
+    assert flavor_of(sliced(job("a", devices=1, replicas=2))) == SLICE  # a process each
+
+
+@pytest.mark.parametrize("asked", [SLICE, "1g.10gb"])
+def test_several_slices_are_had_by_name_or_profile(asked: str) -> None:
+    assert flavor_of(sliced(job("a", devices=4, flavors=[asked]))) == SLICE
+
+
+def test_a_plan_that_gives_several_slices_unasked_is_refused() -> None:
+    named = sliced(job("a", devices=4, flavors=[SLICE]))
+    plan = plan_of(named)
+    with pytest.raises(InvalidPlanError, match="may not use flavor"):
+        verify(replace(named, pending=(job("a", devices=4),)), plan)
+
+
+def test_a_cluster_of_slices_has_no_flavor_for_several_devices() -> None:
+    """One device would start; no other flavor is advised to a job that named a100."""
+    fleet = FleetBuilder().flavor(SLICE, memory_mib=10_000).node("n1", devices=7, flavor=SLICE)
+    (waits,) = plan_of(world(fleet, [job("a", devices=2)])).pending
+    assert (waits.code, waits.evidence["present"]) == ("no_matching_flavor", [SLICE])
+    assert [remedy.code for remedy in waits.remedies] == ["fewer_devices"]
+    (waits,) = plan_of(world(fleet, [job("a", devices=2, flavors=["a100"])])).pending
+    assert [remedy.code for remedy in waits.remedies] == []
+
+
+def test_a_job_that_runs_on_slices_grows_onto_slices() -> None:
+    """It holds two of seven, and grows by two more replicas of two, though it names none now."""
+    spec = job("a", devices=2, replicas=1, replicas_max=3, limit_s=86_400)
+    places = (ReplicaPlacement(0, (0, 1), 1000, 10_000),)
+    held = RunningJob(spec, places, NOW_S - 700, checkpointed_s=NOW_S)
+    fleet = FleetBuilder().flavor(SLICE, memory_mib=10_000).node("n1", devices=7, flavor=SLICE)
+    (resize,) = plan_of(world(fleet, running=[held])).resizes
+    assert len(resize.replicas) == 3
 
 
 def test_a_throttled_device_takes_nothing_new_and_the_reason_says_so() -> None:
