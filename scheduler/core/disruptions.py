@@ -153,11 +153,13 @@ def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 
-def _claims(snapshot: Snapshot, plan: Plan, loss: _Loss, losses: Sequence[_Loss]) -> list[str]:
+def _claims(
+    snapshot: Snapshot, loss: _Loss, losses: Sequence[_Loss], least: Held, at_end: Held
+) -> list[str]:
     """Return the flavors on which the taker may take from the loser (law 4), "" for none."""
     options, taker = _options(snapshot, loss.taker), loss.taker
     if loss.cause in BY_CLAIM:
-        least, most = _held_at_least(snapshot, plan), _held_at_end(snapshot, plan)
+        most = Held(at_end)
         for one in losses:
             if one.taker is taker and one.cause is EvictionCause.REBALANCED:
                 flavor = snapshot.fleet.flavor_held(one.job.replicas)
@@ -197,9 +199,12 @@ def _may_hold(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held, kept: He
 
 def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:
     """Check that all have a claim, and nobody is pushed below its guarantee (laws 2, 4 and 5)."""
+    if not losses:
+        return
+    least, at_end = _held_at_least(snapshot, plan), _held_at_end(snapshot, plan)
     lost: dict[tuple[str, bool, str], Held] = {}
     for loss in losses:
-        judged = _judged(snapshot, loss, _claims(snapshot, plan, loss, losses))
+        judged = _judged(snapshot, loss, _claims(snapshot, loss, losses, least, at_end))
         for slug, own in _sides(snapshot, loss.job.spec.tenant, loss.taker.tenant):
             for flavor in judged:
                 found = lost.setdefault((slug, own, flavor), Counter())
@@ -211,7 +216,6 @@ def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -
                     loss.replicas,
                 )
                 found[loss.job.spec.tenant, flavor] += amounts[loss.job.spec.tenant, flavor]
-    at_end = _held_at_end(snapshot, plan) if lost else Counter()
     for (slug, own, flavor), amounts in lost.items():
         left = Counter(at_end)
         left.subtract(amounts)

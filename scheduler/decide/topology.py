@@ -52,12 +52,12 @@ def narrowed(layout: Layout, counts: IntArray, wish: TopologyWish, replicas: int
 
 def _most(layout: Layout, counts: IntArray, level: Level) -> int:
     """Return how many replicas the domain of a level holds that holds most."""
-    return int(_sums(counts, layout.domains(level)).max(initial=0))
+    return int(sum_domains(counts, layout.domains(level)).max(initial=0))
 
 
 def _fewest(counts: IntArray, domains: IntArray, replicas: int) -> IntArray:
     """Return the counts within the fewest domains that hold the replicas; all if they do not."""
-    sums = _sums(counts, domains)
+    sums = sum_domains(counts, domains)
     if sums.sum() < replicas:
         return counts
     chosen = []
@@ -76,7 +76,7 @@ def best_fit(rooms: IntArray, wanted: int) -> int:
     return int(np.argmax(rooms))
 
 
-def _sums(counts: IntArray, domains: IntArray) -> IntArray:
+def sum_domains(counts: IntArray, domains: IntArray) -> IntArray:
     """Return (domains,) the counts summed up; nodes in no domain are left out."""
     sums = np.zeros(int(domains.max(initial=-1)) + 1, dtype=np.int64)
     known = domains >= 0

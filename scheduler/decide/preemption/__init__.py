@@ -39,11 +39,11 @@ __all__ = ["Outlook", "Preemption", "asks_from_s", "overdue_from_s"]
 MOST_ROOMS = 8
 """Room is made for so many jobs a cycle, so that a cycle stays short and what it does visible."""
 
-MOST_SEARCHES = 64
-"""So many searches a cycle may find nothing, shared by the tenants alike."""
+MOST_STEPS = 8192
+"""So many steps of searches may be in vain in a cycle, shared alike by the tenants that may ask."""
 
 LEAST_SEARCHES = 2
-"""So many searches for each tenant, however many tenants there are."""
+"""So many searches in vain for each tenant, however many tenants there are."""
 
 MOST_LOOKS = 512
 """So many times a cycle may look whether it is worth a search at all."""
@@ -82,10 +82,14 @@ class Preemption:
         self._booked: list[tuple[str, tuple[Charge, ...]]] = []
         self._known: tuple[Laws, Losers] | None = None
         self._hopeless: dict[tuple[Kind, str, int, bool], float] = {}
-        self._effort, self._failed = Effort(), Counter[str]()
+        self._effort, self._failed, self._spent = Effort(), Counter[str](), Counter[str]()
         self._looks = self._rooms = 0
-        tenants = {job.tenant for job in session.snapshot.pending}
-        self._share = max(LEAST_SEARCHES, MOST_SEARCHES // max(1, len(tenants)))
+        asking = (
+            job.tenant
+            for job in session.snapshot.pending
+            if asks_from_s(job, self._policy) <= session.now_s
+        )
+        self._share = MOST_STEPS // max(1, len(set(asking)))
 
     def book(self, tenant: str, charges: Iterable[Charge]) -> None:
         """Count what a tenant gets in this cycle, now or by a promise."""
@@ -137,7 +141,7 @@ class Preemption:
         if (
             job.time_limit_s >= self._hopeless.get(key, math.inf)
             or self._looks >= MOST_LOOKS
-            or self._failed[job.tenant] >= self._share
+            or self._is_spent(job.tenant)
             or not allows_any(session.policy)
             or not self._may_own(job)
         ):
@@ -149,16 +153,21 @@ class Preemption:
             return room
         return None
 
+    def _is_spent(self, tenant: str) -> bool:
+        """Return whether a tenant's searches took their share in vain."""
+        return self._failed[tenant] >= LEAST_SEARCHES and self._spent[tenant] >= self._share
+
     def _search(self, job: JobSpec) -> Room | None:
-        """Return the cheapest room; count what was in vain, a mere look apart from a search."""
+        """Return the cheapest room; count what was in vain."""
         laws, losers = self._standing()
         if not losers.jobs:
             return None
-        before = self._effort.searched
+        before = self._effort.steps
         room = cheapest_room(self._session, laws, losers, job, self._effort)
         if room is None:
             self._looks += 1
-            self._failed[job.tenant] += self._effort.searched > before
+            self._failed[job.tenant] += 1
+            self._spent[job.tenant] += self._effort.steps - before
         return room
 
     def _may_own(self, job: JobSpec) -> bool:

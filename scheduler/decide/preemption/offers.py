@@ -5,6 +5,8 @@ room for more replicas of the waiting job, it is an offer. This looks at the mom
 the room is needed; the trial looks at all of the time.
 """
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +16,10 @@ from scheduler.decide.feasibility import Filter, Free
 from scheduler.decide.foes import ANYBODY
 from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.scoring import FloatArray
+from scheduler.decide.topology import sum_domains
 
-MOST_ON_NODE = 16
-"""So many losers are looked at on one node; who shares a device with more is out of luck."""
+MOST_ON_NODE = 1024
+"""So many losers are looked at on one node, more than there ever are."""
 
 
 class Offer(NamedTuple):
@@ -84,30 +87,23 @@ def _find(keys: IntArray, wanted: IntArray) -> IntArray:
     return np.where(keys[found] == wanted, found, -1)
 
 
-def release(free: Free, losers: Losers, pieces: Pieces, chosen: BoolArray) -> None:
-    """Add to what is free what the chosen pieces hold, in place."""
-    _, node, cpu, memory = losers.cells.replica
-    mine = _of_chosen(pieces.of_replica, chosen)
-    np.add.at(free.cpu, node[mine], cpu[mine])
-    np.add.at(free.memory, node[mine], memory[mine])
-    _, node, column, milli, device_memory, number = losers.cells.device
-    mine = _of_chosen(pieces.of_device, chosen)
-    np.add.at(free.milli, (node[mine], column[mine]), milli[mine])
-    np.add.at(free.device_memory, (node[mine], column[mine]), device_memory[mine])
-    mine = mine[number[mine] != ANYBODY]
-    np.add.at(free.foes, (node[mine], column[mine]), losers.against[number[mine]])
+def release(free: Free, losers: Losers, replicas: IntArray, devices: IntArray) -> None:
+    """Add to what is free what some cells of the losers hold, in place."""
+    _, node, cpu, memory = losers.cells.replica[:, replicas]
+    np.add.at(free.cpu, node, cpu)
+    np.add.at(free.memory, node, memory)
+    _, node, column, milli, device_memory, number = losers.cells.device[:, devices]
+    np.add.at(free.milli, (node, column), milli)
+    np.add.at(free.device_memory, (node, column), device_memory)
+    some = number != ANYBODY
+    np.add.at(free.foes, (node[some], column[some]), losers.against[number[some]])
 
 
-def _of_chosen(piece: IntArray, chosen: BoolArray) -> IntArray:
-    """Return which cells are of a chosen piece; there may be cells, but no pieces."""
-    some = np.flatnonzero(piece >= 0)
-    return some[chosen[piece[some]]]
+class Offered:
+    """What the nodes offer, best first: nobody evicted, low priority, little work lost.
 
-
-def offers(
-    losers: Losers, pieces: Pieces, shrinks: BoolArray, free: Free, wanted: Filter, *, most: int
-) -> list[Offer]:
-    """Return what the nodes offer, best first: nobody evicted, low priority, little work lost.
+    Where all replicas are to be in one domain, the offers of one domain stand together: first those
+    of the domain whose dearest offer that the job needs is the cheapest.
 
     Args:
         losers: who may lose at all.
@@ -115,29 +111,114 @@ def offers(
         shrinks: (losers,) who need not be evicted whole.
         free: what is free at the moment; used up here.
         wanted: one replica of the waiting job.
-        most: so many offers at most.
+        replicas: how many it needs.
+        domains: (nodes,) the domain of each node, -1 = in none; None = any nodes do.
     """
-    nodes, counts = len(free.cpu), wanted.count(free)
+
+    def __init__(
+        self,
+        losers: Losers,
+        pieces: Pieces,
+        shrinks: BoolArray,
+        free: Free,
+        wanted: Filter,
+        *,
+        replicas: int,
+        domains: IntArray | None,
+    ) -> None:
+        self._pieces = pieces
+        ready = wanted.count(free)
+        turn, node, each, level, evicts, gain = _found(losers, pieces, shrinks, free, wanted)
+        order = np.lexsort((turn, node, each, level, evicts))
+        if domains is not None:
+            order = order[domains[node[order]] >= 0]
+            order = _by_domain(order, domains, node, gain, ready=ready, replicas=replicas)
+        self._node, self._turn = node[order], turn[order]
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._node)
+
+    def first(self, most: int) -> list[Offer]:
+        """Return so many of them at most."""
+        node, turn = self._node[:most], self._turn[:most]
+        starts = np.searchsorted(self._pieces.node, node)
+        return [
+            Offer(n, tuple(self._pieces.loser[start : start + k + 1].tolist()))
+            for n, k, start in zip(node.tolist(), turn.tolist(), starts.tolist(), strict=True)
+        ]
+
+
+def _found(
+    losers: Losers, pieces: Pieces, shrinks: BoolArray, free: Free, wanted: Filter
+) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, IntArray]:
+    """Return of each offer: turn, node, work lost a replica, priority, evicts, replicas gained."""
+    nodes = len(free.cpu)
     cost, level = np.zeros(nodes), np.full(nodes, np.iinfo(np.int64).min)
-    evicts, found = np.zeros(nodes, dtype=np.bool_), list[tuple[IntArray | FloatArray, ...]]()
-    for k in range(min(int(pieces.turn.max(initial=-1)) + 1, MOST_ON_NODE)):
-        now = pieces.turn == k
+    evicts, counts = np.zeros(nodes, dtype=np.int64), wanted.count(free)
+    found: list[tuple[IntArray | FloatArray, ...]] = []
+    cells = zip(
+        _by_turn(pieces, np.arange(len(pieces.turn))),
+        _by_turn(pieces, pieces.of_replica),
+        _by_turn(pieces, pieces.of_device),
+        strict=True,
+    )
+    for k, (now, replicas, devices) in enumerate(cells):
         loser, node = pieces.loser[now], pieces.node[now]
-        release(free, losers, pieces, now)
+        release(free, losers, replicas, devices)
         cost[node] += losers.lost[loser]
         level[node] = np.maximum(level[node], losers.priority[loser])
         evicts[node] |= ~shrinks[loser]
-        after = wanted.count(free)
-        at = np.flatnonzero(after > counts)
-        each = cost[at] / (after[at] - counts[at])
-        found.append((np.full_like(at, k), at, each, level[at], evicts[at].astype(np.int64)))
-        counts = after
+        after = wanted.count(Free(*(table[node] for table in free)), node)
+        more = after - counts[node]
+        counts[node] = after
+        node, more = node[more > 0], more[more > 0]
+        found.append(
+            (np.full_like(node, k), node, cost[node] / more, level[node], evicts[node], more)
+        )
     if not found:
-        return []
-    keys = [np.concatenate(column) for column in zip(*found, strict=True)]
-    order = np.lexsort(keys)[:most]
-    starts = np.searchsorted(pieces.node, keys[1][order])
-    return [
-        Offer(int(node), tuple(pieces.loser[start : start + turn + 1].tolist()))
-        for turn, node, start in zip(keys[0][order], keys[1][order], starts, strict=True)
-    ]
+        nothing = np.zeros(0, dtype=np.int64)
+        return nothing, nothing, np.zeros(0), nothing, nothing, nothing
+    turn, node, each, level, evict, gain = (np.concatenate(c) for c in zip(*found, strict=True))
+    return turn, node, each, level, evict, gain
+
+
+def _by_turn(pieces: Pieces, of_cell: IntArray) -> Sequence[IntArray]:
+    """Return for each turn which cells are of its pieces, those of no piece left out."""
+    some = np.flatnonzero(of_cell >= 0)
+    turns = pieces.turn[of_cell[some]]
+    order = np.argsort(turns, kind="stable")
+    last = min(int(pieces.turn.max(initial=-1)) + 1, MOST_ON_NODE)
+    ends = np.searchsorted(turns[order], np.arange(last + 1))
+    return [some[order[a:b]] for a, b in pairwise(ends.tolist())]
+
+
+def _by_domain(
+    order: IntArray,
+    domains: IntArray,
+    node: IntArray,
+    gain: IntArray,
+    *,
+    ready: IntArray,
+    replicas: int,
+) -> IntArray:
+    """Return the order with the offers of a domain together, the cheapest domain first.
+
+    Args:
+        order: positions of offers, best first, all in some domain.
+        domains: (nodes,) as of `Offered`.
+        node: (offers,) where each is.
+        gain: (offers,) for how many replicas more it makes room.
+        ready: (nodes,) replicas for which there is room already.
+        replicas: that one domain has to take.
+    """
+    domain, rank = domains[node[order]], np.arange(len(order))
+    held = sum_domains(ready, domains)
+    together = np.argsort(domain, kind="stable")
+    begins = np.searchsorted(domain[together], domain[together])
+    sums = np.cumsum(gain[order][together])
+    sums += held[domain[together]] - (sums - gain[order][together])[begins]
+    dearest = np.full(len(held), len(order))
+    enough = together[sums >= replicas]
+    np.minimum.at(dearest, domain[enough], enough)
+    return order[np.lexsort((rank, domain, dearest[domain]))]

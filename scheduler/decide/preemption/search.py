@@ -4,8 +4,8 @@
 2. Evictions, node by node: lower priority first, then less work. Where quota or power is short,
    more losers in order, wherever they run.
 3. Sets of losers, the cheapest first, for as long as they are cheaper than what 2 found.
-4. Where nothing was found: 2 again, each time from another node, as what is taken first may use up
-   what the laws allow (law 2).
+4. Where nothing was found: 2 again with all nodes, if that was with those that offer most; then
+   each time from another node, as what is taken first may use up what the laws allow (law 2).
 
 After each, walk back (Kueue): undo what the job fits without, the dearest first, and shrink whom it
 need not evict. 3 is exact where `MOST_CANDIDATES` or fewer could give anything and not more than
@@ -16,7 +16,6 @@ Source: Kueue pkg/scheduler/preemption/preemption.go (minimalPreemptions, fillBa
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import fsum
 from typing import Literal
 
@@ -28,20 +27,24 @@ from scheduler.decide.preemption.bound import Bound
 from scheduler.decide.preemption.claim import CAUSES, NOBODY, Claim
 from scheduler.decide.preemption.laws import Laws
 from scheduler.decide.preemption.losers import Losers, ints
-from scheduler.decide.preemption.offers import Offer, offers, pieces_of, release
+from scheduler.decide.preemption.offers import Offer, Offered, pieces_of, release
 from scheduler.decide.preemption.room import Cut, Room
 from scheduler.decide.preemption.subsets import by_price
 from scheduler.decide.preemption.trial import Trial
 from scheduler.decide.session import Session
+from scheduler.decide.topology import reach, sum_domains
 
 MORE_OFFERS = 64
-"""So many offers are tried beyond twice the replicas that the job needs."""
+"""So many offers are tried first beyond twice the replicas that the job needs; then all."""
 
-MOST_FREE_NODES = 512
-"""So many nodes that have room already are looked at."""
+MORE_FREE_NODES = 512
+"""So many nodes that have room already are looked at first beyond the replicas; then all."""
 
-MOST_CUTS = 256
-"""More losers than this are not taken from for one job."""
+MOST_STEPS = 8192
+"""A search on one flavor takes so many steps: a second or two."""
+
+LOOK_NODES = 256
+"""To look at so many nodes, or losers, counts as one step."""
 
 MOST_CANDIDATES = 16
 """Sets are made of so many losers."""
@@ -65,11 +68,11 @@ class Effort:
 
     Attributes:
         trials: sets that may still be tried.
-        searched: how often more than a look was needed.
+        steps: what searches took so far (`Trial.steps`, `LOOK_NODES`).
     """
 
     trials: int = MOST_TRIALS_A_CYCLE
-    searched: int = 0
+    steps: int = 0
 
 
 def cheapest_room(
@@ -112,26 +115,36 @@ class _Search:
     def room(self, effort: Effort) -> Room | None:
         """Return the room that was found, None if there is none."""
         may = self._shrinks | self._evicts
-        trial = self._trial(may) if may.any() else None
-        if trial is None:
-            return None
-        effort.searched += 1
         self._best: Room | None = None
+        effort.steps += 1 + (len(may) + self._session.layout.nodes) // LOOK_NODES
+        if may.any() and self._look(may):
+            for all_nodes in (False, True):
+                if self._best is None and (not all_nodes or self._is_cut):
+                    trial = self._trial(all_nodes=all_nodes)
+                    self._search(trial, effort)
+                    effort.steps += trial.steps + len(trial.place) // LOOK_NODES
+        return self._best
+
+    def _search(self, trial: Trial, effort: Effort) -> None:
+        """Shrink, evict, try sets, and begin elsewhere, until room is found."""
         for evicts in (np.zeros_like(self._evicts), self._evicts):
             self._may_evict = evicts
             if self._best is None and (evicts | self._shrinks).any():
                 self._try(trial, self._offers)
                 self._try_sets(trial, effort)
         for k in range(1, min(len(self._offers), MOST_BEGINNINGS)):
-            if self._best is None:
+            if self._best is None and self._refused and not self._is_cut:
                 self._try(trial, [*self._offers[k:], *self._offers[:k]])
-        return self._best
 
     def _try(self, trial: Trial, offered: Sequence[Offer]) -> None:
-        """Take what is offered, in order, until the job fits."""
-        cuts = sum(1 for _ in islice(self._taken(trial, offered), MOST_CUTS + 1))
-        if cuts <= MOST_CUTS and trial.fits():
-            self._keep(trial)
+        """Take what is offered, in order, until the job fits or it takes too long."""
+        self._refused: set[int] = set()
+        for _ in self._taken(trial, offered):
+            if trial.steps > MOST_STEPS:
+                break
+        else:
+            if trial.fits():
+                self._keep(trial)
         trial.undo()
 
     def _keep(self, trial: Trial) -> None:
@@ -220,32 +233,59 @@ class _Search:
         bound = Bound(trial, self._job, who)
         return sorted([i for i in who if bound.helps(i)][:MOST_CANDIDATES]), bound
 
-    def _trial(self, may: BoolArray) -> Trial | None:
-        """Return the trial on the nodes that matter; None where all who may give are too few."""
-        session, wanted = self._session, self._job.replicas_min
-        demand = session.filter(session.demand(self._job, self._flavor))
+    def _look(self, may: BoolArray) -> bool:
+        """Look at what everybody could give; return whether that would be enough."""
+        session, job = self._session, self._job
+        demand = session.filter(session.demand(job, self._flavor))
         row = session.profile.row(session.profile.until(session.notice_s))
-        pieces = pieces_of(self._losers, may, self._shrinks, demand.node_ok)
+        is_open = np.ones(session.layout.nodes, dtype=np.bool_)
+        is_open[self._closed()] = False
+        self._pieces = pieces_of(self._losers, may, self._shrinks, demand.node_ok & is_open)
         most = Free(*(table.copy() for table in row))
-        release(most, self._losers, pieces, np.ones(len(pieces.loser), dtype=np.bool_))
-        if demand.count(most).sum() < wanted:
-            return None
+        cells = (self._pieces.of_replica, self._pieces.of_device)
+        release(most, self._losers, *(np.flatnonzero(piece >= 0) for piece in cells))
+        if reach(session.layout, demand.count(most) * is_open, job.topology) < job.replicas_min:
+            return False
         free = Free(*(table.copy() for table in row))
-        ready = np.flatnonzero(demand.count(free))[:MOST_FREE_NODES]
-        self._pieces = pieces
-        self._offers = offers(
-            self._losers, pieces, self._shrinks, free, demand, most=2 * wanted + MORE_OFFERS
+        self._ready = demand.count(free) * is_open
+        wish = job.topology
+        self._offered = Offered(
+            self._losers,
+            self._pieces,
+            self._shrinks,
+            free,
+            demand,
+            replicas=job.replicas_min,
+            domains=session.layout.domains(wish.level) if wish and wish.required else None,
         )
-        nodes = np.union1d(ready, ints([offer.node for offer in self._offers]))
-        nodes = np.setdiff1d(nodes, self._closed())
+        return True
+
+    def _trial(self, *, all_nodes: bool) -> Trial:
+        """Return the trial on the nodes that matter: all, or those that offer or have most."""
+        wanted = self._job.replicas_min
+        ready, most = self._ready_nodes(), 2 * wanted + MORE_OFFERS
+        some = wanted + MORE_FREE_NODES
+        self._is_cut = not all_nodes and (len(ready) > some or len(self._offered) > most)
+        if not all_nodes:
+            ready = ready[:some]
+        self._offers = self._offered.first(len(self._offered) if all_nodes else most)
         return Trial(
-            session,
+            self._session,
             self._job,
             self._flavor,
             claim=self._claim,
             losers=self._losers,
-            nodes=nodes,
+            nodes=np.union1d(ready, ints([offer.node for offer in self._offers])),
         )
+
+    def _ready_nodes(self) -> IntArray:
+        """Return the nodes with room already, those first whose domain has room for most."""
+        nodes, wish = np.flatnonzero(self._ready), self._job.topology
+        near = self._ready[nodes]
+        if wish and wish.required:
+            domains = self._session.layout.domains(wish.level)
+            near = np.where(domains >= 0, sum_domains(self._ready, domains)[domains], 0)[nodes]
+        return nodes[np.lexsort((nodes, -near))]
 
     def _closed(self) -> IntArray:
         """Return the nodes that are kept for others while the job would run."""
@@ -253,7 +293,7 @@ class _Search:
         return session.closed(session.kind(self._job), start_s, start_s + self._job.time_limit_s)
 
     def _taken(self, trial: Trial, offered: Sequence[Offer]) -> Iterator[int]:
-        """Take from one loser after the other until the job fits; give each."""
+        """Take from one loser after the other until the job fits; give each that was asked."""
         for offer in offered:
             if trial.has_room():
                 break
@@ -276,12 +316,17 @@ class _Search:
         self, trial: Trial, loser: int, replicas: Sequence[int], enough: Callable[[], bool]
     ) -> Iterator[int]:
         """Shrink a loser by some replicas; evict it where that is not enough or not possible."""
+        if loser in self._refused or self._is_whole(trial, loser):
+            return
         for replica in replicas:
             if enough():
                 return
-            if self._shrinks[loser] and trial.shrink(loser, replica):
+            if self._shrinks[loser]:
+                trial.shrink(loser, replica)
                 yield loser
-        if self._may_evict[loser] and not enough() and trial.evict(loser):
+        if not enough():
+            if not (self._may_evict[loser] and trial.evict(loser)):
+                self._refused.add(loser)  # the laws allow less and less as more is taken
             yield loser
 
     def _in_order(self) -> list[int]:

@@ -34,6 +34,7 @@ class Trial:
         place: node -> its position among those that are looked at.
         floor: what is free on those for all of the window.
         counts: (those,) replicas that each has room for.
+        steps: how often the laws were asked or a profile was changed, which is what takes time.
 
     Args:
         session: the state at the job's turn.
@@ -58,6 +59,7 @@ class Trial:
         self._claim, self._losers, self._nodes = claim, losers, nodes
         self.given: dict[int, list[int]] = {}
         self.causes: dict[int, int] = {}
+        self.steps = 0
         profile = session.profile
         self._first = profile.until(session.notice_s)
         self._last = max(self._first + 1, profile.until(session.notice_s + job.time_limit_s))
@@ -132,6 +134,7 @@ class Trial:
         return bool(rest and self._losers.evictable[loser]) and self._give(loser, rest)
 
     def _give(self, loser: int, replicas: list[int]) -> bool:
+        self.steps += 1
         cause = int(self._claim.causes(np.array([loser]), np.array([len(replicas)]))[0])
         if cause == NOBODY:
             return False
@@ -160,6 +163,7 @@ class Trial:
 
     def _move(self, loser: int, replicas: list[int], sign: int) -> None:
         """Free replicas in the rows in which they would be held; hold them again with -1."""
+        self.steps += 1
         job, session = self._losers.jobs[loser], self._session
         end_s = by_limit(session.now_s)(job.spec, job.started_s)
         rows = slice(0, session.profile.released_row(end_s) - self._first)
