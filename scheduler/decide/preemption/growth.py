@@ -5,7 +5,9 @@ A resize begins a job anew from its last checkpoint, so it must be worth it. A j
 - it is preemptible, has fewer replicas than it may have, and was not told anything yet;
 - it has run for `PreemptionPolicy.min_runtime_s` since its last start or resize, so that it is
   disturbed no more often than it could be by others;
-- no job waits that may use the same flavor (for a job without devices: no job waits at all);
+- no job waits that could use the same flavor (for a job without devices: any flavor). Those of its
+  own tenant count always; those of others where their quota would do if all jobs that may grow gave
+  back what they hold: else not these are in their way;
 - places and quota are there until its time limit, whatever is reserved for others;
 - it gains more than it loses: replicas added, times the time that is left, against the replicas it
   has, times the time since its last checkpoint.
@@ -17,6 +19,7 @@ Source: KAI docs/elastic (min and max pods); torchrun --nnodes=MIN:MAX (all work
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import cache
 
 from scheduler.core.plan import Resize
 from scheduler.core.resources import ONE_PER_NODE
@@ -24,7 +27,11 @@ from scheduler.core.snapshot import JobSpec, RunningJob
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.holdings import by_limit
+from scheduler.decide.quota import Charge, QuotaLedger
 from scheduler.decide.session import Session
+
+ALL = ""
+"""Stands for all tenants; none has that slug."""
 
 MOST_GROWN = 8
 """So many jobs grow in one cycle."""
@@ -44,7 +51,8 @@ def grow(
         waiting: the jobs that were not started.
         told: uids of jobs that are evicted or shrunk in this cycle.
     """
-    contested = {flavor for job in waiting for flavor in session.allowed(job)}
+    candidates = [job for job in session.snapshot.running if may_grow(job)]
+    contested = _contested(session, candidates, waiting) if candidates else set()
     flavors = sorted(session.flavor_of)
 
     def order(job: RunningJob) -> tuple[int, float, float, str]:
@@ -52,14 +60,39 @@ def grow(
         return -job.spec.priority, -standing, job.started_s, job.spec.uid
 
     found: list[Resize] = []
-    for job in sorted(filter(may_grow, session.snapshot.running), key=order):
+    for job in sorted(candidates, key=order):
         if len(found) == MOST_GROWN:
             break
         flavor = session.held.flavor_held(job)
-        free = not waiting if flavor == ANY else flavor not in contested
+        free = all(
+            tenant not in {ALL, job.spec.tenant} or flavor not in {wanted, ANY}
+            for tenant, wanted in contested
+        )
         due = grows_from_s(session, job) <= session.now_s
         if free and due and job.spec.uid not in told:
             found += _grown(session, job, flavor)
+    return found
+
+
+def _contested(
+    session: Session, growers: Sequence[RunningJob], waiting: Sequence[JobSpec]
+) -> set[tuple[str, int]]:
+    """Return whose jobs must not take which flavor, as somebody waits for it: tenant and flavor.
+
+    Watts are for all alike: who waits for those waits for what a growth would take.
+    """
+    ledger = QuotaLedger(session.tree)
+    ledger.usage[0] = session.profile.ledger.usage[0]
+    for held in map(session.hold_of, growers):
+        for name, amount in held.charges:
+            ledger.add(held.tenant, Charge(name, -amount))
+    left = cache(ledger.available)
+    found = set[tuple[str, int]]()
+    for job in waiting:
+        for flavor in session.allowed(job):
+            charges = session.charges(job, flavor, job.replicas_min)
+            may = all(left(job.tenant, name) >= amount for name, amount in charges)
+            found |= {(job.tenant, flavor), (ALL if may else job.tenant, flavor)}
     return found
 
 

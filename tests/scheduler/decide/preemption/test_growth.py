@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
-from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.core.snapshot import JobSpec, QuotaLine, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.core.topology import Level, TopologyWish
 from scheduler.decide.cycle import decide
 from tests.builders import NOW_S, FleetBuilder, job, tenant, world
@@ -92,6 +92,45 @@ def test_a_job_that_waits_for_another_flavor_is_no_reason_not_to_grow() -> None:
     waits = job("w", devices=1, flavors=["h100"])
     plan = plan_of(world(fleet, [waits], running=[elastic(), busy]))
     assert [(r.uid, len(r.replicas)) for r in plan.resizes] == [("e", 3)]
+
+
+def beside(limit: int | None, devices: int = 1) -> Snapshot:
+    """Eight devices: e of t has 1, a job of u 2, 5 are idle; u owns 2 and t 6.
+
+    A job of u waits, which would borrow.
+    """
+    runs = [
+        elastic(),
+        RunningJob(job("r", tenant="u", devices=2), (ReplicaPlacement(0, (1, 2), 1000, 0),), NOW_S),
+    ]
+    lines = {"t": QuotaLine(6000), "u": QuotaLine(2000, borrowing_limit=limit)}
+    tree = [tenant("all"), *(tenant(t, under="all", a100=line) for t, line in lines.items())]
+    waits = job("w", tenant="u", devices=devices)
+    return world(FleetBuilder().node("n1", devices=8), [waits], running=runs, tenants=tree)
+
+
+def test_a_job_that_its_own_borrowing_limit_keeps_waiting_is_no_reason_not_to_grow() -> None:
+    """u holds 2, may borrow 0: whatever t leaves idle, w cannot use."""
+    plan = plan_of(beside(0))
+    assert [pending.code for pending in plan.pending] == ["waiting_for_quota"]
+    assert [(r.uid, len(r.replicas)) for r in plan.resizes] == [("e", 3)]
+
+
+def test_a_job_that_waits_for_quota_which_elastic_jobs_hold_is_one_not_to_grow() -> None:
+    """The tree has 8 in all, 3 are held: w asks for 6, which are there once e gives its 1 back."""
+    plan = plan_of(beside(None, devices=6))
+    assert [pending.code for pending in plan.pending] == ["waiting_for_quota"]
+    assert plan.resizes == ()
+
+
+def test_a_job_of_the_same_tenant_that_waits_for_quota_is_one_not_to_grow() -> None:
+    """t owns 2 of 8 devices and may borrow none; e has 1 of them, w wants 2: 1 is left."""
+    lines = [tenant("t", a100=2)]
+    waits = job("w", devices=2)
+    fleet = FleetBuilder().node("n1", devices=8)
+    plan = plan_of(world(fleet, [waits], running=[elastic()], tenants=lines))
+    assert [pending.code for pending in plan.pending] == ["waiting_for_quota"]
+    assert plan.resizes == ()
 
 
 def test_a_start_and_a_growth_never_share_a_place() -> None:
