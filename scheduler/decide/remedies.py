@@ -187,13 +187,11 @@ def _smallest_changes(session: Session, job: JobSpec, works: Works) -> Iterator[
 
 
 def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[Remedy, JobSpec]]:
-    if job.shape.devices and job.flavors:
-        others = session.flavor_of.keys() - set(job.flavors)
-        for name in sorted(n for n in others if may_be_given(n, (), job.shape.devices)):
-            changed = replace(job, flavors=(name,))
-            if works(changed):
-                yield Remedy("other_flavor", {"flavor": name}), changed
-                break
+    for name in _nearest_flavors(session, job) if job.shape.devices and job.flavors else ():
+        changed = replace(job, flavors=(name,))
+        if works(changed):
+            yield Remedy("other_flavor", {"flavor": name}), changed
+            break
     if not job.preemptible:
         changed = replace(job, preemptible=True)
         if works(changed):
@@ -206,6 +204,28 @@ def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[
         most = _most_that_works(amount, works)
         if most:
             yield Remedy(amount.code, {amount.name: most}), amount.changed(most)
+
+
+def _nearest_flavors(session: Session, job: JobSpec) -> list[str]:
+    """Return the flavors that a job did not name, those first which are as fast as its first one.
+
+    Order of criteria: by how much the job's throughput is another one, then name. Where the cluster
+    has none that was named, as fast as the fastest.
+    """
+    devices, allowed = job.shape.devices, session.allowed(job)
+    wanted = session.kinds.throughput(job, allowed[0]) if allowed else 1.0
+
+    def order(name: str) -> tuple[float, str]:
+        return abs(session.kinds.throughput(job, session.flavor_of[name]) - wanted), name
+
+    return sorted(
+        (
+            name
+            for name in session.flavor_of
+            if may_be_given(name, (), devices) and not may_be_given(name, job.flavors, devices)
+        ),
+        key=order,
+    )
 
 
 def _softer(job: JobSpec) -> Iterator[Remedy]:

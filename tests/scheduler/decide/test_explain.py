@@ -8,7 +8,7 @@ import pytest
 from scheduler.core.plan import Start
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, WaitReason
-from scheduler.core.snapshot import JobSpec, Snapshot
+from scheduler.core.snapshot import JobSpec, RunningJob, Snapshot
 from scheduler.decide.cycle import decide, estimate
 from scheduler.decide.objective import LOG_FLOOR, Objective
 from scheduler.decide.turns import Turns
@@ -322,6 +322,35 @@ def test_what_its_children_hold_is_not_said_to_be_an_inner_tenants_own_use() -> 
     pending = answer(world(four(), [job("a", devices=1)], running=four_held, tenants=one))
     assert [pending.evidence[name] for name in names] == [0, 1000, 0]
     assert pending.evidence["held_by_others_milli"] == 1000
+
+
+def of_speeds(asked: str, **units: float) -> Snapshot:
+    """Return a world of one free device of each flavor but the one that is asked for."""
+    fleet = FleetBuilder()
+    for name, cu in units.items():
+        fleet.flavor(name, cu=cu).node(name, devices=1, flavor=name)
+    runs: list[RunningJob] = []
+    if asked in units:
+        at = sorted(units).index(asked)
+        runs = [running(job("old", devices=1, limit_s=90_000, flavors=[asked]), at, [at])]
+    return world(fleet, [job("a", devices=1, flavors=[asked])], running=runs)
+
+
+def test_the_other_flavor_that_helps_is_the_one_most_like_it() -> None:
+    """Of 989 CU h100 has 1.0; a0 5 / 989, a100 312 / 989, so this is nearer, whatever its name.
+
+    To v100 of 125, a0 is nearer than a100: 120 against 187.
+    """
+    advised = helps(answer(of_speeds("h100", a0=5.0, a100=312.0, h100=989.0)))
+    assert advised["other_flavor"] == {"flavor": "a100", "starts_now": True}
+    advised = helps(answer(of_speeds("v100", a0=5.0, a100=312.0, v100=125.0)))
+    assert advised["other_flavor"]["flavor"] == "a0"
+
+
+def test_of_two_flavors_that_are_equally_like_it_the_first_by_name_helps() -> None:
+    """b200, that is not here, may be any: the fastest are nearest, and a100 and b100 are equal."""
+    advised = helps(answer(of_speeds("b200", b100=300.0, a100=300.0, a0=1.0)))
+    assert advised["other_flavor"]["flavor"] == "a100"
 
 
 def test_to_do_nothing_helps_at_the_planned_start() -> None:
