@@ -234,6 +234,9 @@ _CHANGES: dict[str, Callable[[Pending], dict[str, Any]]] = {
     "less_gpu_memory": lambda p: {"gpu_memory_mib": memory_as_typed(int(p["gpu_memory_mib"]))},
     "less_memory": lambda p: {"memory_mib": memory_as_typed(int(p["memory_mib"]))},
     "prefer_topology": lambda p: {"required_topology": "", "preferred_topology": p["topology"]},
+    "lower_min_throughput": lambda p: {
+        "min_throughput": f"{p['min_throughput']:g}" if p["min_throughput"] else ""
+    },
     "drop_anti_affinity": lambda _p: {"anti_affinity": ""},
     "share_nodes": lambda _p: {"placement_wish": PlacementWish.SPREAD.value},
     "shorter_time_limit": lambda p: {"time_limit_s": duration_as_typed(float(p["time_limit_s"]))},

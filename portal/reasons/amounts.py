@@ -79,6 +79,11 @@ def watts_text(amount: Any) -> str:
     return f"{watts / 1000:.1f} kW" if watts >= KILO else f"{watts:.0f} W"
 
 
+def percent_text(fraction: Any) -> str:
+    """Return `31` or `0.5`, the percent of a fraction in 0..1 without their sign."""
+    return f"{100 * float(fraction or 0):.3g}"
+
+
 def moment_text(at_s: float) -> str:
     """Return a moment in the viewer's zone."""
     return date_format(localtime(datetime.fromtimestamp(at_s, UTC)), "SHORT_DATETIME_FORMAT")

@@ -4,7 +4,15 @@ from collections.abc import Callable
 
 from django.utils.translation import gettext as _
 
-from portal.reasons.amounts import Numbers, amount, flavors_text, joined, request, watts_text
+from portal.reasons.amounts import (
+    Numbers,
+    amount,
+    flavors_text,
+    joined,
+    percent_text,
+    request,
+    watts_text,
+)
 
 # -- what runs, and a limit that was cut below it ------------------------------------------------
 
@@ -35,7 +43,7 @@ LIMITS: dict[str, Callable[[Numbers], str]] = {
 
 def _throughput(numbers: Numbers) -> str:
     return _("at least %(percent)s %% of full speed") % {
-        "percent": f"{100 * float(numbers.get('asked', 0)):.0f}"
+        "percent": percent_text(numbers.get("asked", 0))
     }
 
 

@@ -12,6 +12,7 @@ from portal.reasons.amounts import (
     devices_text,
     joined,
     moment_text,
+    percent_text,
 )
 from scheduler.choices import TopologyLevel
 from telemetry import units
@@ -57,6 +58,12 @@ REMEDIES: dict[str, Sentence] = {
     "prefer_topology": lambda p: (
         _("Prefer %(level)s instead of requiring it")
         % {"level": TopologyLevel(p.get("topology", TopologyLevel.NODE)).label}
+    ),
+    "lower_min_throughput": lambda p: (
+        _("Ask for at least %(percent)s %% of full speed")
+        % {"percent": percent_text(p["min_throughput"])}
+        if p.get("min_throughput")
+        else _("Ask for no least throughput")
     ),
     "drop_anti_affinity": lambda _p: _("Let it share nodes with the others of its group"),
     "share_nodes": lambda _p: _("Spread the replicas, but let some share a node"),

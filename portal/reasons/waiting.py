@@ -14,6 +14,7 @@ from portal.reasons.amounts import (
     flavors_text,
     joined,
     nodes_text,
+    percent_text,
     request,
     watts_text,
 )
@@ -248,6 +249,14 @@ def _block_milli(asked: Numbers, free: Numbers) -> int:
 
 
 def _waiting_for_capacity(evidence: Numbers) -> str:
+    if evidence.get("min_throughput"):
+        return _(
+            "Too little is free that is fast enough: it asks for at least %(percent)s %% of full "
+            "speed; on any device there is room for %(anywhere)s of its replicas."
+        ) % {
+            "percent": percent_text(evidence["min_throughput"]),
+            "anywhere": evidence.get("replicas_anywhere", 0),
+        }
     free = evidence.get("free", {})
     parts = [
         cores_text(int(free.get("cpu_milli", 0))),

@@ -48,7 +48,7 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
     short = _shortage(session, job, with_power)
     if short.replicas >= job.replicas_min:
         return Blocked(WaitReason.RESERVED, {**short.evidence, **reserved_evidence(session, job)})
-    return Blocked(short.code, dict(short.evidence))
+    return Blocked(short.code, {**short.evidence, **_slower_evidence(session, job, short)})
 
 
 def _shortage(session: Session, job: JobSpec, flavors: list[int]) -> Shortage:
@@ -168,6 +168,23 @@ def _wish_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> di
         if most >= job.replicas_min:
             return {name: wish, "replicas_anywhere": most}
     return {}
+
+
+def _slower_evidence(session: Session, job: JobSpec, short: Shortage) -> dict[str, object]:
+    """Return the least throughput where it alone keeps a job from what is free on slower flavors.
+
+    Not kept with the shortage: that is shared with jobs of other least throughputs and tenants.
+    """
+    if not job.min_throughput or short.code is not WaitReason.WAITING_FOR_CAPACITY:
+        return {}
+    without, allowance = replace(job, min_throughput=0.0), session.allowance
+    most = max(
+        min(allowance.replicas(without, flavor, 0, 1), session.room_now(without, flavor, 1))
+        for flavor in session.allowed(without)
+    )
+    if most < job.replicas_min:
+        return {}
+    return {"min_throughput": job.min_throughput, "replicas_anywhere": most}
 
 
 def unavailable_evidence(session: Session) -> dict[str, object]:

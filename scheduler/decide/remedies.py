@@ -6,8 +6,10 @@ this place in the queue, and stays so for a while if nothing else changes; wheth
 would stand at this place is asked in `turns`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -112,6 +114,8 @@ def _changed(job: JobSpec, code: str, params: Mapping[str, Any]) -> JobSpec:
             changes = {"preemptible": True}
         case "prefer_topology":
             changes = {"topology": job.topology and replace(job.topology, required=False)}
+        case "lower_min_throughput":
+            changes = {"min_throughput": params["min_throughput"]}
         case "drop_anti_affinity":
             changes = {"anti_affinity": ""}
         case "share_nodes":
@@ -174,6 +178,7 @@ def _asked(job: JobSpec) -> Mapping[str, float]:
         "memory_mib": shape.memory_mib,
         "replicas": job.replicas_min,
         "time_limit_s": job.time_limit_s,
+        "min_throughput": job.min_throughput,
     }
 
 
@@ -187,11 +192,9 @@ def _smallest_changes(session: Session, job: JobSpec, works: Works) -> Iterator[
 
 
 def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[Remedy, JobSpec]]:
-    for name in _nearest_flavors(session, job) if job.shape.devices and job.flavors else ():
-        changed = replace(job, flavors=(name,))
-        if works(changed):
-            yield Remedy("other_flavor", {"flavor": name}), changed
-            break
+    for choices in (_other_flavors(session, job), _lower_speeds(session, job)):
+        tried = ((one, _changed(job, one.code, one.params)) for one in choices)
+        yield from islice((pair for pair in tried if works(pair[1])), 1)
     if not job.preemptible:
         changed = replace(job, preemptible=True)
         if works(changed):
@@ -206,26 +209,52 @@ def _candidates(session: Session, job: JobSpec, works: Works) -> Iterator[tuple[
             yield Remedy(amount.code, {amount.name: most}), amount.changed(most)
 
 
-def _nearest_flavors(session: Session, job: JobSpec) -> list[str]:
+def _other_flavors(session: Session, job: JobSpec) -> list[Remedy]:
     """Return the flavors that a job did not name, those first which are as fast as its first one.
 
     Order of criteria: by how much the job's throughput is another one, then name. Where the cluster
     has none that was named, as fast as the fastest.
     """
     devices, allowed = job.shape.devices, session.allowed(job)
+    if not devices or not job.flavors:
+        return []
     wanted = session.kinds.throughput(job, allowed[0]) if allowed else 1.0
 
     def order(name: str) -> tuple[float, str]:
         return abs(session.kinds.throughput(job, session.flavor_of[name]) - wanted), name
 
-    return sorted(
-        (
-            name
-            for name in session.flavor_of
-            if may_be_given(name, (), devices) and not may_be_given(name, job.flavors, devices)
-        ),
-        key=order,
+    others = (
+        name
+        for name in session.flavor_of
+        if may_be_given(name, (), devices) and not may_be_given(name, job.flavors, devices)
     )
+    return [Remedy("other_flavor", {"flavor": name}) for name in sorted(others, key=order)]
+
+
+def _lower_speeds(session: Session, job: JobSpec) -> list[Remedy]:
+    """Return the throughputs below the least that a job asks for which a flavor has, best first.
+
+    Rounded down to two digits, as people type them.
+    """
+    shape, kinds = job.shape, session.kinds
+    if not shape.devices or not job.min_throughput:
+        return []
+    found = {
+        rounded_down(kinds.throughput(job, flavor))
+        for name, flavor in session.flavor_of.items()
+        if may_be_given(name, job.flavors, shape.devices)
+    }
+    slower = sorted((speed for speed in found if speed < job.min_throughput), reverse=True)
+    return [Remedy("lower_min_throughput", {"min_throughput": speed}) for speed in slower]
+
+
+def rounded_down(amount: float) -> float:
+    """Return an amount of 0 or more with its first two digits that are not zeros, never more."""
+    if amount <= 0:
+        return 0.0
+    digits = 1 - math.floor(math.log10(amount))
+    near = round(amount, digits)
+    return near if near <= amount else round(near - 10.0**-digits, digits)
 
 
 def _softer(job: JobSpec) -> Iterator[Remedy]:

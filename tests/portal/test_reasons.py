@@ -237,6 +237,14 @@ CASES = {
             "unless the job names them; there are: a100-mig-1g.10gb."
         ),
     ),
+    "free devices too slow": (
+        "waiting_for_capacity",
+        {"asked": SHAPE, "free": {}, "min_throughput": 0.5, "replicas_anywhere": 4},
+        (
+            "Too little is free that is fast enough: it asks for at least 50 % of full speed; on "
+            "any device there is room for 4 of its replicas."
+        ),
+    ),
     "no such flavor": (
         "no_matching_flavor",
         {"asked": {"flavors": ["h100"]}, "present": ["a100", "910b"]},
@@ -283,6 +291,19 @@ def test_a_remedy_says_whether_the_job_would_start_at_once() -> None:
         {"code": "ask_for_quota", "params": {"missing_milli": {"a100": 1500}}}
     )
     assert later == "Ask for 1.5 × a100 more quota."
+
+
+@pytest.mark.parametrize(
+    ("speed", "said"),
+    [
+        (0.31, "Ask for at least 31 % of full speed, and it starts now."),
+        (0.005, "Ask for at least 0.5 % of full speed, and it starts now."),
+        (0.0, "Ask for no least throughput, and it starts now."),
+    ],
+)
+def test_a_lower_throughput_is_said_in_percent(speed: float, said: str) -> None:
+    params = {"min_throughput": speed, "starts_now": True}
+    assert reasons.remedy_sentence({"code": "lower_min_throughput", "params": params}) == said
 
 
 FAULTS = {

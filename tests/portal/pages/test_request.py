@@ -164,6 +164,14 @@ def test_an_estimate_takes_a_bounded_number_of_queries(
             {"time_limit_s": "1h30m"},
         ),
         ({"code": "other_flavor", "params": {"flavor": A100}}, {"flavors": [A100]}),
+        (
+            {"code": "lower_min_throughput", "params": {"min_throughput": 0.31}},
+            {"min_throughput": "0.31"},
+        ),
+        (
+            {"code": "lower_min_throughput", "params": {"min_throughput": 0.0}},
+            {"min_throughput": ""},
+        ),
         ({"code": "ask_for_quota", "params": {"missing_milli": {A100: 1000}}}, {}),
     ],
 )

@@ -11,6 +11,7 @@ from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec, RunningJob, Snapshot
 from scheduler.decide.cycle import decide, estimate
 from scheduler.decide.objective import LOG_FLOOR, Objective
+from scheduler.decide.remedies import rounded_down
 from scheduler.decide.turns import Turns
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
@@ -351,6 +352,62 @@ def test_of_two_flavors_that_are_equally_like_it_the_first_by_name_helps() -> No
     """b200, that is not here, may be any: the fastest are nearest, and a100 and b100 are equal."""
     advised = helps(answer(of_speeds("b200", b100=300.0, a100=300.0, a0=1.0)))
     assert advised["other_flavor"]["flavor"] == "a100"
+
+
+def fast_is_taken(asked: float) -> Snapshot:
+    """One h100 of 989 CU is held; two a100 of 312 and one a0 of 5 are free: 0.315 and 0.00506."""
+    fleet = FleetBuilder().flavor("a0", cu=5.0).flavor("a100", cu=312.0).flavor("h100", cu=989.0)
+    fleet.node("n0", devices=1, flavor="a0").node("n1", devices=2, flavor="a100")
+    fleet.node("n2", devices=1, flavor="h100")
+    runs = [running(job("old", devices=1, limit_s=90_000), 2, [3])]
+    return world(fleet, [job("a", devices=1, min_throughput=asked)], running=runs)
+
+
+def test_less_speed_helps_and_the_reason_says_that_it_is_in_the_way() -> None:
+    """312 / 989 = 0.31547, so 0.31 is the best that two digits may promise; it has 1 replica."""
+    pending = answer(fast_is_taken(0.5))
+    assert pending.code is WaitReason.WAITING_FOR_CAPACITY
+    assert (pending.evidence["min_throughput"], pending.evidence["replicas_anywhere"]) == (0.5, 1)
+    assert helps(pending)["lower_min_throughput"] == {"min_throughput": 0.31, "starts_now": True}
+
+
+def test_two_jobs_of_a_kind_are_told_their_own_least_throughput() -> None:
+    """0.5 and 0.9 both leave h100 alone, so that the two need the same places."""
+    snapshot = fast_is_taken(0.5)
+    other = job("b", devices=1, min_throughput=0.9)
+    snapshot = replace(snapshot, pending=(*snapshot.pending, other))
+    told = {uid: answer(snapshot, uid).evidence["min_throughput"] for uid in ("a", "b")}
+    assert told == {"a": 0.5, "b": 0.9}
+
+
+def test_slower_devices_without_quota_are_not_said_to_help() -> None:
+    """t owns only its h100 and names nothing else."""
+    snapshot = replace(fast_is_taken(0.5), tenants=(tenant("t", a0=0, a100=0, h100=2),))
+    pending = answer(snapshot)
+    assert pending.code is WaitReason.WAITING_FOR_CAPACITY
+    assert "min_throughput" not in pending.evidence
+    assert "lower_min_throughput" not in helps(pending)
+
+
+def test_a_throughput_that_nothing_has_is_lowered_to_the_best_there_is() -> None:
+    """Without the h100 the a100 is the fastest, 1.0; measured at 0.29 there and 0.004 on a0."""
+    fleet = FleetBuilder().flavor("a0", cu=5.0).flavor("a100", cu=312.0)
+    fleet.node("n0", devices=1, flavor="a0").node("n1", devices=2, flavor="a100")
+    known = {("batch", "a0"): 0.004, ("batch", "a100"): 0.29}
+    snapshot = replace(world(fleet, [job("a", devices=1, min_throughput=0.9)]), throughputs=known)
+    pending = answer(snapshot)
+    assert pending.code is WaitReason.NO_MATCHING_FLAVOR
+    assert helps(pending) == {"lower_min_throughput": {"min_throughput": 0.29, "starts_now": True}}
+    on_a0 = replace(snapshot, pending=(replace(snapshot.pending[0], flavors=("a0",)),))
+    assert helps(answer(on_a0))["lower_min_throughput"]["min_throughput"] == 0.004
+
+
+@pytest.mark.parametrize(
+    ("amount", "rounded"),
+    [(0.31547, 0.31), (0.29, 0.29), (0.0050556, 0.005), (0.0999, 0.099), (1.0, 1.0), (0.0, 0.0)],
+)
+def test_a_throughput_is_rounded_down_to_two_digits(amount: float, rounded: float) -> None:
+    assert rounded_down(amount) == rounded
 
 
 def test_to_do_nothing_helps_at_the_planned_start() -> None:
