@@ -6,6 +6,7 @@ only, when it is asked for next.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +18,7 @@ from scheduler.decide.placement import Site
 from scheduler.decide.scoring import FloatArray, Scorer
 
 MOST_KEPT = 256
-"""So many demands and windows are remembered; a queue of more kinds forgets the oldest."""
+"""So many demands and windows are remembered; a queue of more kinds forgets the older ones."""
 
 KeyT = TypeVar("KeyT")
 ValueT = TypeVar("ValueT")
@@ -202,9 +203,14 @@ class Counts:
 
 
 def remember(cache: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int = MOST_KEPT) -> None:
-    """Keep a value; the oldest is forgotten where there are too many."""
+    """Keep a value; the older half is forgotten where there are too many.
+
+    One by one they would leave holes at the front of the dict, and the search for the oldest goes
+    through them each time: that made 100,000 jobs of as many kinds take twice as long.
+    """
     if len(cache) >= most:
-        del cache[next(iter(cache))]
+        for old in list(islice(cache, (most + 1) // 2)):
+            del cache[old]
     cache[key] = value
 
 
