@@ -5,9 +5,11 @@ by weight bent by past use, and what rounding left goes one unit each by largest
 older party first, before the bucket below gets anything.
 
 Source: KAI scheduler resource_division.go and docs time-based-fairshare:
-`P_i = max(0, W'_i + k (W'_i - U'_i))`, use normalised by capacity. Ours differs in two places:
-nobody gets more than it asks for (KAI gives a party that is alone in its bucket all that is left),
-and where everybody's P is 0 the weights alone decide (KAI divides nothing).
+`P_i = max(0, W'_i + k (W'_i - U'_i))`, use normalised by capacity. Ours differs in three places:
+nobody gets more than it asks for (KAI gives a party that is alone in its bucket all that is left);
+where everybody's P is 0 the weights alone decide (KAI divides nothing); and a tenant's past use is
+one number, that of the flavor it used most, which bends its weight for every flavor, CPU included
+(KAI bends each resource by what was used of it).
 """
 
 import math
