@@ -262,7 +262,7 @@ def max_min_shares(
         held = (counts[i] * kinds[i].devices * x for (i, at), x in cells.items() if at == k)
         problem += pulp.lpSum(held) <= count
     problem += least + 1e-4 / max(sum(counts), 1) * pulp.lpSum(gains)
-    problem.solve(pulp.HiGHS(msg=False))
+    problem.solve(pulp.HiGHS(msg=False, threads=1))  # HiGHS keeps to the first number it is told
     return [
         tuple(
             float(cells[i, k].value() or 0.0) if (i, k) in cells else 0.0
