@@ -133,12 +133,13 @@ class _Search:
                 self._try(trial, self._offers)
                 self._try_sets(trial, effort)
         for k in range(1, min(len(self._offers), MOST_BEGINNINGS)):
-            if self._best is None and self._refused and not self._is_cut:
+            if self._best is None and self._is_refused and not self._is_cut:
                 self._try(trial, [*self._offers[k:], *self._offers[:k]])
 
     def _try(self, trial: Trial, offered: Sequence[Offer]) -> None:
         """Take what is offered, in order, until the job fits or it takes too long."""
-        self._refused: set[int] = set()
+        self._is_refused = False
+        self._kept: set[int] = set()
         for _ in self._taken(trial, offered):
             if trial.steps > MOST_STEPS:
                 break
@@ -316,17 +317,18 @@ class _Search:
         self, trial: Trial, loser: int, replicas: Sequence[int], enough: Callable[[], bool]
     ) -> Iterator[int]:
         """Shrink a loser by some replicas; evict it where that is not enough or not possible."""
-        if loser in self._refused or self._is_whole(trial, loser):
+        if self._is_whole(trial, loser):
             return
         for replica in replicas:
             if enough():
                 return
             if self._shrinks[loser]:
-                trial.shrink(loser, replica)
+                self._is_refused |= not trial.shrink(loser, replica)
                 yield loser
-        if not enough():
-            if not (self._may_evict[loser] and trial.evict(loser)):
-                self._refused.add(loser)  # the laws allow less and less as more is taken
+        if self._may_evict[loser] and loser not in self._kept and not enough():
+            if not trial.evict(loser):
+                self._is_refused = True
+                self._kept.add(loser)  # the laws allow less and less as more is taken
             yield loser
 
     def _in_order(self) -> list[int]:

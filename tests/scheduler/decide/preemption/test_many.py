@@ -138,6 +138,19 @@ def test_many_small_jobs_of_cores_make_room_for_a_large_one() -> None:
     assert len(evicted(snapshot)) == 50
 
 
+def test_who_can_shrink_on_several_nodes_is_asked_on_each_of_them() -> None:
+    """Thirty jobs on three nodes can do without two each: enough for forty, nobody is evicted."""
+    spec = job("", tenant="bor", devices=1, replicas=1, replicas_max=3, limit_s=LONG_S)
+    jobs = []
+    for i in range(30):
+        parts = [running(spec, node, [node]).replicas[0] for node in range(3 * i, 3 * i + 3)]
+        jobs.append(RunningJob(replace(spec, uid=f"e{i:02d}"), tuple(parts), CHEAP_S - i))
+    gang = job("g", tenant="own", devices=1, replicas=40, submitted_s=WAITED_S)
+    plan = plan_of(world(nodes(90), [gang], running=jobs, tenants=owner(90)))
+    assert not plan.preempts
+    assert sum(3 - len(one.replicas) for one in plan.resizes) == 40
+
+
 def test_a_gang_of_forty_nodes_takes_back_all_that_is_its_tenants() -> None:
     spec = job("", tenant="bor", devices=1, limit_s=LONG_S)
     jobs = [
