@@ -83,7 +83,7 @@ class Preemption:
         self._known: tuple[Laws, Losers] | None = None
         self._hopeless: dict[tuple[Kind, str, int, bool], float] = {}
         self._effort, self._failed, self._spent = Effort(), Counter[str](), Counter[str]()
-        self._looks = self._rooms = 0
+        self._rooms = 0
         asking = (
             job.tenant
             for job in session.snapshot.pending
@@ -140,7 +140,7 @@ class Preemption:
         key = (session.kind(job), job.tenant, job.priority, job.preemptible)
         if (
             job.time_limit_s >= self._hopeless.get(key, math.inf)
-            or self._looks >= MOST_LOOKS
+            or self._failed.total() >= MOST_LOOKS
             or self._is_spent(job.tenant)
             or not allows_any(session.policy)
             or not self._may_own(job)
@@ -165,7 +165,6 @@ class Preemption:
         before = self._effort.steps
         room = cheapest_room(self._session, laws, losers, job, self._effort)
         if room is None:
-            self._looks += 1
             self._failed[job.tenant] += 1
             self._spent[job.tenant] += self._effort.steps - before
         return room

@@ -111,6 +111,7 @@ class Offered:
         shrinks: (losers,) who need not be evicted whole.
         free: what is free at the moment; used up here.
         wanted: one replica of the waiting job.
+        ready: (nodes,) replicas for which there is room already, 0 where it must not run.
         replicas: how many it needs.
         domains: (nodes,) the domain of each node, -1 = in none; None = any nodes do.
     """
@@ -123,12 +124,14 @@ class Offered:
         free: Free,
         wanted: Filter,
         *,
+        ready: IntArray,
         replicas: int,
         domains: IntArray | None,
     ) -> None:
         self._pieces = pieces
-        ready = wanted.count(free)
-        turn, node, each, level, evicts, gain = _found(losers, pieces, shrinks, free, wanted)
+        turn, node, each, level, evicts, gain = _found(
+            losers, pieces, shrinks, free, wanted, ready=ready
+        )
         order = np.lexsort((turn, node, each, level, evicts))
         if domains is not None:
             order = order[domains[node[order]] >= 0]
@@ -150,12 +153,18 @@ class Offered:
 
 
 def _found(
-    losers: Losers, pieces: Pieces, shrinks: BoolArray, free: Free, wanted: Filter
+    losers: Losers,
+    pieces: Pieces,
+    shrinks: BoolArray,
+    free: Free,
+    wanted: Filter,
+    *,
+    ready: IntArray,
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray, IntArray]:
     """Return of each offer: turn, node, work lost a replica, priority, evicts, replicas gained."""
     nodes = len(free.cpu)
     cost, level = np.zeros(nodes), np.full(nodes, np.iinfo(np.int64).min)
-    evicts, counts = np.zeros(nodes, dtype=np.int64), wanted.count(free)
+    evicts, counts = np.zeros(nodes, dtype=np.int64), ready.copy()
     found: list[tuple[IntArray | FloatArray, ...]] = []
     cells = zip(
         _by_turn(pieces, np.arange(len(pieces.turn))),

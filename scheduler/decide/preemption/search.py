@@ -111,6 +111,8 @@ class _Search:
         one = self._claim.causes(everyone, np.ones_like(losers.replicas))
         self._shrinks: BoolArray = (one != NOBODY) & (losers.extra > 0)
         self._evicts: BoolArray = (whole != NOBODY) & (losers.evictable > 0)
+        wish = job.topology if job.topology and job.topology.required else None
+        self._domains = session.layout.domains(wish.level) if wish else None
 
     def room(self, effort: Effort) -> Room | None:
         """Return the room that was found, None if there is none."""
@@ -247,17 +249,16 @@ class _Search:
         release(most, self._losers, *(np.flatnonzero(piece >= 0) for piece in cells))
         if reach(session.layout, demand.count(most) * is_open, job.topology) < job.replicas_min:
             return False
-        free = Free(*(table.copy() for table in row))
-        self._ready = demand.count(free) * is_open
-        wish = job.topology
+        self._ready = demand.count(row) * is_open
         self._offered = Offered(
             self._losers,
             self._pieces,
             self._shrinks,
-            free,
+            Free(*(table.copy() for table in row)),
             demand,
+            ready=self._ready,
             replicas=job.replicas_min,
-            domains=session.layout.domains(wish.level) if wish and wish.required else None,
+            domains=self._domains,
         )
         return True
 
@@ -281,10 +282,9 @@ class _Search:
 
     def _ready_nodes(self) -> IntArray:
         """Return the nodes with room already, those first whose domain has room for most."""
-        nodes, wish = np.flatnonzero(self._ready), self._job.topology
+        nodes, domains = np.flatnonzero(self._ready), self._domains
         near = self._ready[nodes]
-        if wish and wish.required:
-            domains = self._session.layout.domains(wish.level)
+        if domains is not None:
             near = np.where(domains >= 0, sum_domains(self._ready, domains)[domains], 0)[nodes]
         return nodes[np.lexsort((nodes, -near))]
 

@@ -70,9 +70,10 @@ def in_bands(turns: Turns, incumbent: Plan | None) -> Iterator[list[Ranked]]:
         waiting = list(members)
         for _ in range(SPLITS):
             owners, others = turns.split_by_quota(waiting)
-            if owners and others:
-                yield owners
-                waiting = others
+            if not (owners and others):
+                break  # all alike, and still so if they were told apart again
+            yield owners
+            waiting = others
         yield waiting
 
 
