@@ -29,8 +29,7 @@ import numpy as np
 
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy, PreemptionPolicy
-from scheduler.decide.bounds import MOST_SEED
-from scheduler.management.arguments import number, whole
+from scheduler.management.arguments import number, seed, whole
 from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob
@@ -88,7 +87,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--restart", type=number(0), default=0.0, help="seconds that a start takes")
     parser.add_argument("--jobs", type=whole(0), default=0, help="only the first so many; 0 = all")
     parser.add_argument("--only", default="", help="policies, by comma")
-    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

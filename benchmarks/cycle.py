@@ -26,12 +26,11 @@ from benchmarks.joint import Joint
 from scheduler.core.plan import Plan, Start
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
-from scheduler.decide.bounds import MOST_SEED
 from scheduler.decide.cycle import decide
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
-from scheduler.management.arguments import number, whole
+from scheduler.management.arguments import number, seed, whole
 
 MOST_CYCLES_TO_REST = 5
 """Starts of one cycle make room for no others, so a second one hardly ever starts anybody."""
@@ -62,7 +61,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--pending", type=whole(0), default=2000)
     parser.add_argument("--policy", choices=["rules", "optimising"], default="rules")
     parser.add_argument("--budget", type=number(0), default=5.0, help="seconds")
-    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--one-class", action="store_true", help="no priority classes")
     parser.add_argument("--reference", type=number(0), default=0.0, help="seconds of a long solve")
     parser.add_argument("--cpsat", action="store_true", help="solve with CP-SAT, too")

@@ -39,9 +39,8 @@ from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.admission import refusal
-from scheduler.decide.bounds import MOST_SEED
 from scheduler.decide.session import Session
-from scheduler.management.arguments import number, whole
+from scheduler.management.arguments import number, seed, whole
 from scheduler.simulate.decider import by_policy, looks_at_mix
 from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import SimJob
@@ -129,7 +128,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--gavel-pace", type=number(0), default=120.0, help="least s between cycles"
     )
-    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

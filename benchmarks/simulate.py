@@ -18,8 +18,7 @@ from benchmarks.fleets import world
 from scheduler.core.policy import Policy
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import Fleet, JobSpec, Snapshot
-from scheduler.decide.bounds import MOST_SEED
-from scheduler.management.arguments import number, whole
+from scheduler.management.arguments import number, seed, whole
 from scheduler.simulate.baselines import fifo, priority_only
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob
@@ -52,7 +51,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--load", type=number(0, above=True), default=0.8, help="asked of the devices' time"
     )
     parser.add_argument("--policy", choices=DECIDERS, default="fifo")
-    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

@@ -25,8 +25,7 @@ from typing import Any
 from benchmarks.fairness import month
 from benchmarks.fairness.meter import Meter, Window, jain, merged
 from scheduler.core.policy import Policy
-from scheduler.decide.bounds import MOST_SEED
-from scheduler.management.arguments import number, whole
+from scheduler.management.arguments import number, seed
 from scheduler.simulate.baselines import fifo, priority_only
 from scheduler.simulate.decider import Decider
 from scheduler.simulate.jobs import SimJob
@@ -67,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.fairness", description=__doc__)
     parser.add_argument("--days", type=number(0, 3660, above=True), default=30.0)
-    parser.add_argument("--seed", type=whole(0, MOST_SEED), default=0)
+    parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 

@@ -54,13 +54,22 @@ def number(
     return read
 
 
+def seed(text: str) -> int:
+    """Return a seed of chance.
+
+    Raises:
+        ArgumentTypeError: it is none.
+    """
+    return whole(0, MOST_SEED)(text)
+
+
 def seeds(text: str) -> list[int]:
     """Return seeds of chance that are separated by commas.
 
     Raises:
         ArgumentTypeError: one of them is none.
     """
-    return [whole(0, MOST_SEED)(one) for one in text.split(",")]
+    return [seed(one) for one in text.split(",")]
 
 
 def _bounds(begin: str, least: float, most: float | None) -> str:

@@ -8,12 +8,12 @@ from django.utils.translation import gettext as _
 from scheduler.choices import JobKind
 from scheduler.core.resources import is_flavor
 from scheduler.models import PriorityClass
-from scheduler.services.texts import shown
 from telemetry.flavors import BY_SLUG
 from telemetry.models import Cluster, Device
 from tenants import policies
 from tenants.errors import InvalidValueError
 from tenants.models import Tenant, Viewer
+from tenants.values import shown
 
 LIST_LIMIT = 32
 _LABEL_KEY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._/-]{0,315}[A-Za-z0-9])?")

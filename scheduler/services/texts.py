@@ -11,16 +11,16 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from tenants.errors import InvalidValueError
+from tenants.values import shown
 
 NAME_LIMIT = 200
 COMMAND_LIMIT_BYTES = 64 * 1024
 IMAGE_LIMIT = 500
 ENV_LIMIT_COUNT = 200
 ENV_LIMIT_BYTES = 64 * 1024
-SHOWN_LIMIT = 60
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
-_CLASS = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,78}[A-Za-z0-9])?")
+_WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,78}[A-Za-z0-9])?")
 _IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
 _RESERVED_ENV = re.compile(r"KILTER_.*|.*_VISIBLE_DEVICES")
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
@@ -146,31 +146,22 @@ def _env_value(name: Any, text: Any) -> str:
     return text
 
 
-def shown(value: object) -> str:
-    """Return a value fit for a message: printable, short, quoted."""
-    text = value if isinstance(value, str) else repr(value)
-    printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    cut = len(printable) > SHOWN_LIMIT
-    return f"“{printable[:SHOWN_LIMIT]}…”" if cut else f"“{printable}”"
-
-
 def checked_job_class(value: object) -> str:
     """Return a class of jobs, "" where none is named; a refusal is of field ""."""
-    if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
-        return str(value)
-    raise InvalidValueError.of(
-        "",
-        _("%(value)s is not a class: letters, digits, dots and hyphens, 80 at most.")
-        % {"value": shown(value)},
+    return _word(
+        value, _("%(value)s is not a class: letters, digits, dots and hyphens, 80 at most.")
     )
 
 
 def checked_group(value: object) -> str:
     """Return the name of a group of jobs, "" where none is named; a refusal is of field ""."""
-    if value == "" or (isinstance(value, str) and _CLASS.fullmatch(value)):
-        return str(value)
-    raise InvalidValueError.of(
-        "",
-        _("%(value)s is not the name of a group: letters, digits, dots and hyphens, 80 at most.")
-        % {"value": shown(value)},
+    return _word(
+        value,
+        _("%(value)s is not the name of a group: letters, digits, dots and hyphens, 80 at most."),
     )
+
+
+def _word(value: object, refusal: str) -> str:
+    if value == "" or (isinstance(value, str) and _WORD.fullmatch(value)):
+        return str(value)
+    raise InvalidValueError.of("", refusal % {"value": shown(value)})

@@ -32,13 +32,13 @@ from scheduler.services.texts import (
     checked_image,
     checked_job_class,
     checked_name,
-    shown,
 )
 from telemetry import units
 from telemetry.choices import ClusterKind
 from telemetry.models import Cluster
 from tenants.errors import InvalidValueError
 from tenants.models import Tenant, Viewer
+from tenants.values import shown
 
 DEFAULT_CLUSTER = "this-machine"
 LATENCY_LIMIT_MS = 3_600_000
@@ -257,11 +257,13 @@ def _wishes(given: Mapping[str, Any], problems: _Problems) -> dict[str, Any]:
         name: problems.check(name, partial(_choice, given.get(name, ""), values), "")
         for name, values in choices.items()
     }
-    for name in ("job_class", "interference"):
-        found[name] = problems.check(name, partial(checked_job_class, given.get(name, "")), "")
-    found["anti_affinity"] = problems.check(
-        "anti_affinity", lambda: checked_group(given.get("anti_affinity", "")), ""
-    )
+    words = {
+        "job_class": checked_job_class,
+        "interference": checked_job_class,
+        "anti_affinity": checked_group,
+    }
+    for name, check in words.items():
+        found[name] = problems.check(name, partial(check, given.get(name, "")), "")
     return found
 
 

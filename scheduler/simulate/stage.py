@@ -68,9 +68,8 @@ class Stage:
             "runtime_ratios": self._ratios.now(),
             "demand_mix": self._arrivals.now() if with_mix else (),
         }
-        return Snapshot(
-            **self._still | moving
-        )  # every cycle makes one: replace() takes twice as long
+        # Every cycle makes one, and replace() takes twice as long.
+        return Snapshot(**self._still | moving)
 
     def attempt(self, uid: str, token: int) -> Attempt | None:
         """Return the attempt that an event is about, None if it is over."""

@@ -62,9 +62,12 @@ def islands(own: Mapping[int, str], remotes: Mapping[int, frozenset[str]]) -> di
 
 def _remotes(nvml: ModuleType, index: int) -> frozenset[str]:
     found = set()
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    except nvml.NVMLError:
+        return frozenset()
     for link in range(LINKS):
         try:
-            handle = nvml.nvmlDeviceGetHandleByIndex(index)
             if nvml.nvmlDeviceGetNvLinkState(handle, link) == nvml.NVML_FEATURE_ENABLED:
                 found.add(_bus(nvml.nvmlDeviceGetNvLinkRemotePciInfo(handle, link)))
         except nvml.NVMLError as exc:

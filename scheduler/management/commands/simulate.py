@@ -7,8 +7,7 @@ import numpy as np
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scheduler.core.policy import Policy
-from scheduler.decide.bounds import MOST_SEED
-from scheduler.management.arguments import number, whole
+from scheduler.management.arguments import number, seed, whole
 from scheduler.management.comparison import Outputs, add_options, changed, compare, told
 from scheduler.simulate.synthetic import Site, synthetic
 from scheduler.simulate.traces import gavel, openb
@@ -39,9 +38,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--load", type=number(0, above=True), default=1.0, help="invented: asked of the time"
         )
-        parser.add_argument(
-            "--seed", type=whole(0, MOST_SEED), default=0, help="invented: of chance"
-        )
+        parser.add_argument("--seed", type=seed, default=0, help="invented: of chance")
         add_options(parser)
 
     def handle(self, *_args: object, **options: Any) -> None:

@@ -46,6 +46,12 @@ class Cell(NamedTuple):
             raise self.error(f"is not a text of {least} to {most} characters")
         return self.value
 
+    def flag(self) -> bool:
+        """Return what is true or false."""
+        if not isinstance(self.value, bool):
+            raise self.error("is neither true nor false")
+        return self.value
+
     def _parsed(self) -> float:
         value = self.value
         if isinstance(value, bool) or not isinstance(value, str | int | float):

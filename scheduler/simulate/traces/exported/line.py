@@ -29,10 +29,7 @@ class Line:
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Return what is true or false."""
-        cell = self.cell(name, default)
-        if not isinstance(cell.value, bool):
-            raise cell.error("is neither true nor false")
-        return cell.value
+        return self.cell(name, default).flag()
 
     def word(self, name: str, known: Sequence[str] = ()) -> str:
         """Return a text, "" where there is none; one of those known, where some are given."""

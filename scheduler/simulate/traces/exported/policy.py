@@ -44,9 +44,7 @@ def _read(usual: T, line: Line) -> T:
 def _value(usual: object, cell: Cell) -> object:
     """Return a value of the same kind as the usual one; None is a number that need not be."""
     if isinstance(usual, bool):
-        if not isinstance(cell.value, bool):
-            raise cell.error("is neither true nor false")
-        return cell.value
+        return cell.flag()
     if isinstance(usual, str):
         return cell.text(empty=True)
     return cell.integer() if isinstance(usual, int) else cell.number()
