@@ -6,6 +6,9 @@ With --reference SECONDS one program for the whole queue is solved for that long
 for every plan, and `reference.gap_pct` is what ours could still gain. It leaves priority classes
 out, so where these cost something, --one-class shows what the solver itself leaves. With --cpsat,
 CP-SAT gets the same program and our budget.
+
+With --lent those who wait own the whole cluster and others hold it, so that a cycle is full of
+searches for whom to evict.
 """
 
 import argparse
@@ -21,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.first_fit import first_fit
-from benchmarks.fleets import after, world
+from benchmarks.fleets import after, lent, world
 from benchmarks.joint import Joint
 from scheduler.core.plan import Plan, Start
 from scheduler.core.policy import Policy
@@ -42,7 +45,7 @@ LATER_S = 1.0
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark and print one JSON object last."""
     args = _arguments(argv)
-    snapshot = world(args.nodes, args.pending, args.seed)
+    snapshot = (lent if args.lent else world)(args.nodes, args.pending, args.seed)
     if args.one_class:
         jobs = tuple(replace(job, priority=0) for job in snapshot.pending)
         snapshot = replace(snapshot, pending=jobs)
@@ -63,6 +66,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--budget", type=number(0), default=5.0, help="seconds")
     parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--one-class", action="store_true", help="no priority classes")
+    parser.add_argument("--lent", action="store_true", help="owners wait, borrowers hold all")
     parser.add_argument("--reference", type=number(0), default=0.0, help="seconds of a long solve")
     parser.add_argument("--cpsat", action="store_true", help="solve with CP-SAT, too")
     parser.add_argument("--json", action="store_true", help="on one line")
@@ -82,6 +86,8 @@ def measure(snapshot: Snapshot, policy: Policy) -> dict[str, Any]:
     solver = plan.solver
     return _figures(objective, plan.starts, cycle_s) | {
         "cycle_cpu_s": round(cpu_s, 4),
+        "evictions": len(plan.preempts),
+        "made_room_for": len({preempt.beneficiary for preempt in plan.preempts}),
         **decisions(snapshot, policy),
         **idle(snapshot, policy),
         "objective_rules": solver.objective_rules,

@@ -42,6 +42,9 @@ class _Kinds:
 
 KINDS = _Kinds()
 
+LENT_BUSY = 0.98
+"""Chance that a node goes on being filled where everything is lent."""
+
 
 def world(nodes: int, pending: int, seed: int, *, busy: float = 0.5) -> Snapshot:
     """Return a cluster of which about a `busy` part is held, and a queue."""
@@ -51,6 +54,32 @@ def world(nodes: int, pending: int, seed: int, *, busy: float = 0.5) -> Snapshot
     jobs = tuple(_job(f"job-{i:06d}", rng, wait_s=86400.0) for i in range(pending))
     return Snapshot(
         "bench", NOW_S, fleet, jobs, running, _tenants(fleet), runtime_ratios=RUNTIME_RATIOS
+    )
+
+
+def lent(nodes: int, pending: int, seed: int) -> Snapshot:
+    """Return a full cluster that six teams own, who all wait, and the six others hold."""
+    snapshot, half = world(nodes, pending, seed, busy=LENT_BUSY), TENANTS // 2
+
+    def moved(job: JobSpec, first: int) -> JobSpec:
+        return replace(job, tenant=f"team-{first + int(job.tenant[-2:]) % half:02d}", priority=0)
+
+    owners = {f"team-{t:02d}" for t in range(half)}
+    tenants = [
+        replace(
+            tenant,
+            quotas={
+                name: QuotaLine(2 * line.nominal if tenant.slug in owners else 0)
+                for name, line in tenant.quotas.items()
+            },
+        )
+        for tenant in snapshot.tenants
+    ]
+    return replace(
+        snapshot,
+        pending=tuple(moved(job, 0) for job in snapshot.pending),
+        running=tuple(replace(job, spec=moved(job.spec, half)) for job in snapshot.running),
+        tenants=tuple(tenants),
     )
 
 

@@ -41,6 +41,15 @@ def test_the_last_line_is_one_object_with_the_agreed_keys(
     assert result["baseline"]["first_fit"].keys() >= {"cycle_s", "placements", "objective"}
 
 
+def test_where_everything_is_lent_its_owners_get_some_of_it_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["--nodes", "12", "--pending", "20", "--lent", "--json"])
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert 0 < result["made_room_for"] <= 8  # `MOST_ROOMS`
+    assert result["evictions"] >= result["made_room_for"]
+
+
 def test_one_seed_is_one_world(capsys: pytest.CaptureFixture[str]) -> None:
     found = []
     for _ in range(2):
