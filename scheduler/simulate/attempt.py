@@ -23,6 +23,7 @@ class Attempt:
         token: events that were planned under another one are void.
         kept_s: seconds of work since `held_s` that are saved.
         target: what it goes on with when it leaves what it holds; () = it waits again.
+        beneficiary: for whom it was told to leave; "" = nobody.
     """
 
     job: SimJob
@@ -35,6 +36,7 @@ class Attempt:
     token: int
     kept_s: float = 0.0
     target: tuple[ReplicaPlacement, ...] = ()
+    beneficiary: str = ""
 
     @classmethod
     def begin(

@@ -17,10 +17,10 @@ expected starts are read, so that a baseline may leave it empty. A snapshot's pe
 order of submit time and uid. What a decider gets does not change afterwards: it may keep it.
 
 A job that is preempted keeps what it holds for `Pace.grace_s` (`RunningJob.ending_s`), then waits
-again with one more `preempted_count`; the beneficiary waits with `promised_s` until it starts. A
-job that is resized is told likewise, and then starts anew from its last checkpoint, with the
-replicas that it was given; where they are no longer free it waits. A baseline may leave the
-beneficiary empty.
+again with one more `preempted_count`; the beneficiary waits with `promised_s` until it starts, or
+until a cycle has not started it though all have left. A job that is resized is told likewise, and
+then starts anew from its last checkpoint, with the replicas that it was given; where they are no
+longer free it waits. A baseline may leave the beneficiary empty.
 Decayed usage, runtime ratios and the mix of what has arrived are kept as the portal keeps them
 (`usage`); a decider that never looks at the mix says so (`decider.looks_at_mix`).
 

@@ -1,6 +1,7 @@
 """The world while time passes: what waits, what runs, what is free, and every move of a job."""
 
 import math
+from collections import Counter
 from dataclasses import fields, replace
 from heapq import heappush
 from typing import Any, TypeAlias
@@ -47,6 +48,7 @@ class Stage:
         self._running: dict[str, Attempt] = {}
         self._shown: dict[str, RunningJob] = {}  # of each attempt, what decisions see
         self._frozen: tuple[RunningJob, ...] | None = ()
+        self._leaving = Counter[str]()  # beneficiary -> how many hold still what it is to get
         self._spans: list[Span] = []
         self._capacity = [Capacity(world.now_s, self._holdings.capacity())]
         self._tokens = 0
@@ -154,6 +156,8 @@ class Stage:
     def _stop(self, attempt: Attempt, now_s: float, *, final: bool) -> None:
         """Free what an attempt holds, and book it as the portal's ledger does."""
         spec, span = attempt.running.spec, attempt.span(now_s, final=final)
+        if attempt.beneficiary:
+            self._leaving[attempt.beneficiary] -= 1
         del self._running[spec.uid], self._shown[spec.uid]
         self._frozen = None
         self.elastic -= _is_elastic(attempt.job.spec)
@@ -181,6 +185,16 @@ class Stage:
                 self._tell(resize.uid, resize.replicas, resize.beneficiary, now_s)
         except (KeyError, IndexError) as unknown:
             raise InvalidPlanError(f"the plan speaks of what is not there: {unknown}") from unknown
+        self._end_promises(now_s)
+
+    def _end_promises(self, now_s: float) -> None:
+        """Take back promises that came to nothing, as the portal does: all has been freed for it.
+
+        Yet the cycle that saw it did not start the job.
+        """
+        for submitted_s, uid in self.waiting.promised():
+            if not self._leaving[uid]:
+                self.waiting.take_back(submitted_s, uid, now_s=now_s)
 
     def _tell(
         self, uid: str, target: tuple[ReplicaPlacement, ...], beneficiary: str, now_s: float
@@ -192,6 +206,8 @@ class Stage:
             self.waiting.promise(submitted_s, beneficiary, now_s=now_s)
         if attempt.running.ending_s is not None:
             return
+        attempt.beneficiary = beneficiary
+        self._leaving[beneficiary] += 1
         if attempt.job.saves_when_told:
             attempt.save(now_s)
         ending_s, held = now_s + self._pace.grace_s, attempt.running.replicas

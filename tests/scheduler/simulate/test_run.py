@@ -179,6 +179,39 @@ def test_deciders_see_the_notice_the_promise_and_the_count() -> None:
     assert seen[180.0].running == ()  # b has ended, and its promise is nobody's any more
 
 
+def test_promise_ends_with_the_first_cycle_that_could_have_kept_it() -> None:
+    # v is told to go for b and does at 130, but its node fails at 125: the cycle of 130 can't start
+    # b, which waits as others do from then on; at 140 room is promised to it anew
+    seen: dict[float, Snapshot] = {}
+    script = {
+        0.0: plan([start("v", 0), start("w", 1, node=1)]),
+        100.0: plan(preempts=[Preempt("v", "b", EvictionCause.RECLAIMED)]),
+        140.0: plan(preempts=[Preempt("w", "b", EvictionCause.RECLAIMED)]),
+    }
+    play = scripted(script)
+
+    def decider(snapshot: Snapshot, now_s: float) -> Plan:
+        seen[now_s] = snapshot
+        return play(snapshot, now_s)
+
+    jobs = [work("v", 0, 500), work("w", 0, 500), work("b", 100, 50)]
+    jobs += [work(f"at{s}", s, 1) for s in (131, 140, 160)]
+    gone = NodeChange(at_s=125.0, node="n0", note="cordoned", loses_jobs=False)
+    pace = replace(AT_ONCE, grace_s=30.0)
+    simulate(site(nodes=2), jobs, decider, pace=pace, changes=[gone])
+    told = {
+        at_s: next(j for j in seen[at_s].pending if j.uid == "b") for at_s in seen if at_s > 100
+    }
+    assert {at_s: (b.promised_s, b.not_before_s) for at_s, b in told.items()} == {
+        125.0: (100.0, 0.0),
+        130.0: (100.0, 0.0),
+        131.0: (0.0, 130.0),
+        140.0: (0.0, 130.0),
+        160.0: (140.0, 130.0),
+        170.0: (140.0, 130.0),
+    }
+
+
 def test_job_that_ends_within_its_notice_is_not_evicted() -> None:
     script = {
         0.0: plan([start("v", 0)]),
