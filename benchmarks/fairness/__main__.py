@@ -36,7 +36,8 @@ from scheduler.simulate.run import Pace, by_policy, simulate
 POLICY = Policy(strategy="rules", remedy_depth=0, expects_starts=False, backfill_depth=8)
 """The rules as in production, without advice and expected starts; eight reservations are kept."""
 
-CYCLE_S, WAKE_S = 60.0, 300.0
+CYCLE_S = 60.0
+"""Seconds between cycles while jobs wait; the loop in production decides as often at least."""
 WINDOW_S = 6 * month.HOUR_S
 WINDOWS_A_DAY = 4
 
@@ -84,7 +85,7 @@ def measure(jobs: Sequence[SimJob], name: str, days: float) -> dict[str, Any]:
     meter = Meter(world.tenants, devices, WINDOW_S, POLICY.preemption)
     pace = Pace(
         least_s=CYCLE_S,
-        wake_s=WAKE_S,
+        wake_s=CYCLE_S,
         grace_s=POLICY.preemption.grace_s,
         until_s=month.BEGIN_S + days * month.DAY_S,
     )
