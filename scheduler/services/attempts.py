@@ -9,6 +9,7 @@ from django.db.models import F
 
 from scheduler.choices import HOLDING_STATES, IntentState, JobState, Verb
 from scheduler.core.plan import EvictionCause
+from scheduler.core.requeue import back_off_s
 from scheduler.execute.base import Observation, Phase
 from scheduler.models import HEAVY, Intent, Job, Placement
 from scheduler.services.checkpoints import work_lost
@@ -25,9 +26,6 @@ ENDS: dict[Phase, JobState] = {
     Phase.TIMED_OUT: JobState.TIMED_OUT,
     Phase.LOST: JobState.FAILED,
 }
-
-BACK_OFF_BASE_S = 30.0
-BACK_OFF_MOST_S = 1800.0
 
 RESIZED = "resized"
 """Reason of an eviction that lets a job go on with other replicas."""
@@ -124,20 +122,14 @@ def _lost(job: Job, placement: Placement, seen: Observation, now: datetime) -> d
     return dict(work_lost(job=job, placement=placement, now=at))
 
 
-def _back_off_s(job: Job) -> float:
-    """Return how long a job waits that lost its node; the first time not at all."""
-    gone = job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
-    return min(BACK_OFF_BASE_S * 2**gone, BACK_OFF_MOST_S) if gone else 0.0
+def _losses(job: Job) -> int:
+    return job.events.filter(kind="state", to_state=JobState.QUEUED, reason="node_lost").count()
 
 
 def _requeue(job: Job, evicted: Intent, lost: dict[str, Any], now: datetime) -> None:
-    """Put a job back, in its old place of the queue; a resized one first, as room is kept for it.
-
-    Each node that it lost doubles its wait, as a job may be what kills them.
-    Source of the form: Kueue, requeuing backoff (base 60 s, doubled, limited).
-    """
+    """Put a job back in its old place of the queue; a resized one first, as room is kept for it."""
     reason = evicted.reason
-    wait_s = _back_off_s(job) if reason == "node_lost" else 0.0
+    wait_s = back_off_s(_losses(job)) if reason == "node_lost" else 0.0
     if evicted.beneficiary_id is not None:
         lost = lost | {"beneficiary": str(evicted.beneficiary_id)}
     job_move(

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import Plan, Start
+from scheduler.core.requeue import back_off_s
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.decide.holdings import without
@@ -140,8 +141,10 @@ class Stage:
         ]
         for attempt in gone:
             spec = self._requeue(attempt, now_s)
-            self.records[spec.uid].losses += 1
-            self.waiting.add(spec)
+            record = self.records[spec.uid]
+            wait_s = back_off_s(record.losses)
+            self.waiting.add(replace(spec, not_before_s=now_s + wait_s) if wait_s else spec)
+            record.losses += 1
 
     def _requeue(self, attempt: Attempt, now_s: float) -> JobSpec:
         """Stop an attempt before its end, and return what its job asks for from now on."""
@@ -151,7 +154,7 @@ class Stage:
         record.lost_device_s += lost_s * attempt.device_milli() / 1000
         record.safe, record.state = attempt.safe, End.WAITING
         self._stop(attempt, now_s, final=False)
-        return replace(spec, replicas_max=record.job.spec.replicas_max)
+        return replace(spec, replicas_max=record.job.spec.replicas_max, not_before_s=0.0)
 
     def _stop(self, attempt: Attempt, now_s: float, *, final: bool) -> None:
         """Free what an attempt holds, and book it as the portal's ledger does."""

@@ -408,6 +408,15 @@ def test_lost_node_sends_its_jobs_back_to_the_queue(decider: Decider) -> None:
     assert totals(result).capacity_device_s == 130.0
 
 
+def test_who_loses_a_second_node_waits_for_a_minute() -> None:
+    # lost at 30, back at 31; lost at 40, back at 41, but the job not before 100: the cycle of 101
+    changes = [NodeChange(s, "n0", "unknown", loses_jobs=True) for s in (30.0, 40.0)]
+    changes += [NodeChange(s, "n0") for s in (31.0, 41.0)]
+    pace = replace(AT_ONCE, wake_s=10.0)
+    result = simulate(site(), [work("a", 0, 100)], RULES, pace=pace, changes=changes)
+    assert of(result, "a").starts == (0.0, 31.0, 101.0)
+
+
 @BOTH
 def test_cordoned_node_keeps_what_runs_and_takes_nothing_new(decider: Decider) -> None:
     changes = [NodeChange(30.0, "n0", "cordoned"), NodeChange(500.0, "n0")]
