@@ -279,7 +279,9 @@ WAITING: dict[str, Sentence] = {
     "exceeds_power_cap": _exceeds_power_cap,
     "awaiting_approval": lambda _e: _("It waits for somebody to approve it."),
     "budget_spent": lambda _e: _("The tenant's budget is spent."),
-    "backing_off": lambda _e: _("The last start failed; it is tried again in a moment."),
+    "backing_off": lambda _e: _(
+        "It has lost its node more than once, so it pauses before it is tried again."
+    ),
     "waiting_for_quota": _waiting_for_quota,
     "waiting_for_power": _waiting_for_power,
     "nodes_unavailable": _nodes_unavailable,

@@ -94,6 +94,9 @@ class FairShareRow:
     past_frac: float = 0.0
 
 
+NOT_NEEDED = "not_needed"
+"""Status where nothing had to be solved: of the rules, and where nothing could be better."""
+
 FAILED = ("error", "invalid", "late", "timeout")
 """Statuses of a strategy that raised, broke an invariant, came too late, or found nothing in time:
 the rules answered for it."""

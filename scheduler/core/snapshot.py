@@ -122,7 +122,7 @@ class JobSpec:
         submitted_s: epoch seconds.
         tolerations: taint keys that the job tolerates.
         hold: why it may not start whatever is free ("" = it may): on_hold, awaiting_approval, ...
-        not_before_s: back-off after a failed start, or when a promise came to nothing, epoch
+        not_before_s: back-off after nodes were lost, or when a promise came to nothing, epoch
             seconds; 0 = none.
         min_throughput: QoS, least normalised throughput in 0..1 that the user accepts; 0 = any.
         promised_s: since when room is being made for it by evicting others, epoch seconds; 0 = none

@@ -3,27 +3,37 @@
 import logging
 from datetime import datetime
 
-from scheduler.core.plan import FAILED, SolverReport
+from scheduler.core.plan import FAILED, NOT_NEEDED, Plan, SolverReport
+from scheduler.decide.strategies.base import RULES
 from scheduler.models import StrategyAlarm
 from scheduler.services.stored import stored_text
 from telemetry.models import Cluster
 
 GOOD_CYCLES = 10
-"""After so many cycles in a row without a failure an alarm clears itself."""
+"""After so many answers in a row without a failure an alarm clears itself."""
 
 logger = logging.getLogger(__name__)
 
 
-def strategy_noted(*, cluster: Cluster, solver: SolverReport, now: datetime) -> None:
+def strategy_noted(*, cluster: Cluster, plan: Plan, now: datetime) -> None:
     """Raise, count or clear a cluster's alarm by how its strategy did in one cycle.
 
-    Called by one scheduler at a time, under the cluster's lock.
+    Cycles in which it was not tried say nothing: a quiet minute mends no solver. Called by one
+    scheduler at a time, under the cluster's lock.
     """
     alarm = StrategyAlarm.objects.filter(cluster=cluster, cleared_at=None).first()
-    if solver.status in FAILED:
-        _failed(cluster, alarm, solver, now)
-    elif alarm is not None:
+    if plan.solver.status in FAILED:
+        _failed(cluster, alarm, plan.solver, now)
+    elif alarm is not None and _is_proof(alarm, plan):
         _went_well(cluster, alarm, now)
+
+
+def _is_proof(alarm: StrategyAlarm, plan: Plan) -> bool:
+    """Return whether the strategy has answered, or is not asked any more."""
+    if plan.solver.asked != alarm.strategy:
+        return True
+    answered = plan.solver.status != NOT_NEEDED or plan.solver.asked == RULES
+    return answered and not plan.carried_from_s
 
 
 def _went_well(cluster: Cluster, alarm: StrategyAlarm, now: datetime) -> None:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from scheduler.core.plan import SolverReport
+from scheduler.core.plan import Plan, SolverReport
 from scheduler.decide.strategies.base import STRATEGIES
 from scheduler.models import Cycle, SchedulingPolicy, StrategyAlarm
 from scheduler.selectors.strategies import strategy_alarms
@@ -18,6 +18,10 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def world() -> World:
     return World()
+
+
+def decided(report: SolverReport, *, carried_from_s: float = 0.0) -> Plan:
+    return Plan("c", 1000.0, (), (), (), report, carried_from_s=carried_from_s)
 
 
 def choose(world: World, strategy: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,16 +98,30 @@ def test_one_failure_begins_the_count_of_good_cycles_anew(world: World) -> None:
     bad = SolverReport("rules", "optimising", "timeout")
     good = SolverReport("optimising", "optimising", "optimal")
     for report in [bad, *[good] * (GOOD_CYCLES - 1), bad, good]:
-        strategy_noted(cluster=world.cluster, solver=report, now=world.now)
+        strategy_noted(cluster=world.cluster, plan=decided(report), now=world.now)
     alarm = StrategyAlarm.objects.get()
     assert (alarm.count, alarm.good_count, alarm.cleared_at) == (2, 1, None)
+
+
+def test_cycles_in_which_it_was_not_tried_say_nothing(world: World) -> None:
+    bad = SolverReport("rules", "optimising", "late")
+    quiet = decided(SolverReport("rules", "optimising", "not_needed"))
+    carried = decided(SolverReport("optimising", "optimising", "optimal"), carried_from_s=990.0)
+    for plan in [decided(bad), *[quiet, carried] * GOOD_CYCLES]:
+        strategy_noted(cluster=world.cluster, plan=plan, now=world.now)
+    assert strategy_alarms().get().good_count == 0
+    # an admin has gone over to the rules: they answer, and nobody waits for the solver any more
+    for _ in range(GOOD_CYCLES):
+        plan = decided(SolverReport("rules", "rules", "not_needed"))
+        strategy_noted(cluster=world.cluster, plan=plan, now=world.now)
+    assert not strategy_alarms()
 
 
 def test_a_strategy_that_fails_again_later_is_a_new_alarm(world: World) -> None:
     bad = SolverReport("rules", "optimising", "error", note="a\x00b")
     good = SolverReport("optimising", "optimising", "optimal")
     for report in [bad, *[good] * GOOD_CYCLES, bad]:
-        strategy_noted(cluster=world.cluster, solver=report, now=world.now)
+        strategy_noted(cluster=world.cluster, plan=decided(report), now=world.now)
     assert StrategyAlarm.objects.count() == 2
     assert strategy_alarms().get().count == 1
 
