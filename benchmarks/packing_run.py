@@ -5,11 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.packing_moves import World, nothing_held, place_or_move
+from benchmarks.packing_placer import Kept, nothing_kept, place_all, seed_chance, value_all
 from benchmarks.packing_stream import Trace, devices_of, nodes_of, stream_of
+from benchmarks.packing_window import arrive, drain, empty_window
 from scheduler.decide.scores.choice import SCORES, Scoring
 from scheduler.decide.scores.learnt import Setting, counts_of, next_estimate, terms_of
-from scheduler.decide.scores.moves import World, nothing_held, place_or_move
-from scheduler.decide.scores.placer import Kept, nothing_kept, place_all, seed_chance, value_all
 from scheduler.decide.scores.state import (
     CLASSES,
     TYPICAL,
@@ -20,7 +21,6 @@ from scheduler.decide.scores.state import (
     mix_of,
     scale_of,
 )
-from scheduler.decide.scores.window import arrive, drain, empty_window
 
 RULES = "prices"
 """Our best score: what --policy rules stands for."""

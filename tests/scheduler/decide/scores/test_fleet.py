@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from benchmarks.packing_placer import nothing_kept, place_all, value_all
 from scheduler.choices import STRATEGY_NAMES, PlacementScore, Solver
 from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.snapshot import DemandKind
 from scheduler.decide.scores.choice import SCORES as COMPILED
 from scheduler.decide.scores.choice import Scoring
 from scheduler.decide.scores.learnt import Setting, terms_of
-from scheduler.decide.scores.placer import nothing_kept, place_all, value_all
 from scheduler.decide.scores.state import Nodes, Shapes, kind_of, mix_of, scale_of
 from scheduler.decide.scoring import LEARNING, SCORES
 from scheduler.decide.session import Session

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.packing_placer import Kept, best_node, note_change, place, refresh
 from scheduler.decide.scores.choice import Scoring, score_node
 from scheduler.decide.scores.compiled import compiled
-from scheduler.decide.scores.placer import Kept, best_node, note_change, place, refresh
 from scheduler.decide.scores.state import WHOLE, BoolArray, IntArray
 
 TRIED = 16

@@ -1,13 +1,13 @@
 import numpy as np
 
-from scheduler.decide.scores.choice import SCORES, Scoring
-from scheduler.decide.scores.learnt import Setting, terms_of
-from scheduler.decide.scores.placer import (
+from benchmarks.packing_placer import (
     nothing_kept,
     place_all,
     seed_chance,
     value_all,
 )
+from scheduler.decide.scores.choice import SCORES, Scoring
+from scheduler.decide.scores.learnt import Setting, terms_of
 from scheduler.decide.scores.state import Nodes, Shapes, kind_of, mix_of, scale_of
 
 

@@ -1,9 +1,9 @@
 import numpy as np
 
-from scheduler.decide.scores.placer import nothing_kept, value_all
-from scheduler.decide.scores.window import arrive, drain, empty_window
-from tests.scheduler.decide.scores.test_moves import nodes_of, scoring_of
-from tests.scheduler.decide.scores.test_placer import shapes_of
+from benchmarks.packing_placer import nothing_kept, value_all
+from benchmarks.packing_window import arrive, drain, empty_window
+from tests.benchmarks.test_packing_moves import nodes_of, scoring_of
+from tests.benchmarks.test_packing_placer import shapes_of
 
 
 def placed_by(nodes, shapes, arrivals, *, span, patience):

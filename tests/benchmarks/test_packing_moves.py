@@ -1,11 +1,11 @@
 import numpy as np
 
+from benchmarks.packing_moves import World, nothing_held, place_or_move
+from benchmarks.packing_placer import nothing_kept, value_all
 from scheduler.decide.scores.choice import SCORES, Scoring
 from scheduler.decide.scores.learnt import Setting, terms_of
-from scheduler.decide.scores.moves import World, nothing_held, place_or_move
-from scheduler.decide.scores.placer import nothing_kept, value_all
 from scheduler.decide.scores.state import Nodes, mix_of, scale_of
-from tests.scheduler.decide.scores.test_placer import shapes_of
+from tests.benchmarks.test_packing_placer import shapes_of
 
 
 def nodes_of(*rows):

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.packing_placer import Kept, best_node, place, refresh
 from scheduler.decide.scores.choice import NEVER, TIE, Scoring, score_node
 from scheduler.decide.scores.compiled import compiled
-from scheduler.decide.scores.placer import Kept, best_node, place, refresh
 from scheduler.decide.scores.state import WHOLE, IntArray
 
 
