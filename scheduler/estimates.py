@@ -1,6 +1,7 @@
 """What would become of a job that is not yet submitted: the very code that decides, asked early."""
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -100,9 +101,16 @@ def _compute_units(spec: JobSpec, flavor: str, fleet: Fleet) -> float | None:
 
 def _answer(frozen: Frozen, spec: JobSpec) -> Start | Pending:
     """Ask the engine; where the state contradicts itself, nothing is known and nothing refused."""
-    snapshot = frozen.snapshot
+    snapshot, policy = frozen.snapshot, frozen.policy
     try:
-        return cycle.estimate(snapshot, frozen.policy, spec, now_s=snapshot.now_s)
+        return cycle.estimate(
+            snapshot,
+            policy,
+            spec,
+            now_s=snapshot.now_s,
+            budget_s=policy.budget_s,
+            clock=time.monotonic,
+        )
     except InvalidSnapshotError:
         logger.exception("snapshot refused cluster=%s", snapshot.cluster)
         return Pending(spec.uid, WaitReason.PENDING_EVALUATION)

@@ -6,11 +6,12 @@ from importlib import import_module
 from operator import attrgetter
 
 from scheduler.core.errors import InvalidPlanError
-from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.plan import FAILED, Plan, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import Expectation, JobSpec, Snapshot
 from scheduler.core.verify import verify
+from scheduler.decide import advice
 from scheduler.decide.lasting import Decided, carried_over
 from scheduler.decide.strategies.base import RULES, STRATEGIES, Strategy
 from scheduler.decide.strategies.rules import REPORT, turns_of
@@ -56,7 +57,25 @@ def decide(
         return _timed(same, spent_s())
     validate_policy(policy)
     validate(snapshot)
-    snapshot, asked = _ordered(snapshot), asked_of(snapshot, policy)
+    snapshot = _ordered(snapshot)
+    plan = _decided(snapshot, policy, now_s=now_s, budget_s=budget_s - spent_s(), clock=clock)
+    if plan.solver.asked != RULES:
+        left_s = 0.0 if plan.solver.status in FAILED else budget_s - spent_s()
+        trials = _trials(policy, now_s=now_s, left_s=left_s, each_s=spent_s(), clock=clock)
+        plan = replace(plan, pending=advice.kept(snapshot, plan.pending, trials))
+    return _timed(plan, spent_s())
+
+
+def _decided(
+    snapshot: Snapshot,
+    policy: Policy,
+    *,
+    now_s: float,
+    budget_s: float,
+    clock: Callable[[], float] | None,
+) -> Plan:
+    """Return the plan for an ordered snapshot; what it advises was tried with the rules' turns."""
+    spent_s, asked = _stopwatch(clock), asked_of(snapshot, policy)
     turns = turns_of(snapshot, policy, now_s=now_s)
     report = replace(REPORT, asked=asked)
     if asked != RULES:
@@ -64,38 +83,77 @@ def decide(
         left_s = max(0.0, budget_s - spent_s())
         plan = _improved(snapshot, policy, draft, now_s=now_s, budget_s=left_s, clock=clock)
         if plan.solver.strategy != RULES:
-            return _timed(plan, spent_s())
+            return plan
         report = plan.solver
-    return _timed(_checked(snapshot, policy, turns.plan(report), now_s=now_s), spent_s())
+    return _checked(snapshot, policy, turns.plan(report), now_s=now_s)
 
 
-def estimate(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Start | Pending:
+def _trials(
+    policy: Policy,
+    *,
+    now_s: float,
+    left_s: float,
+    each_s: float,
+    clock: Callable[[], float] | None,
+) -> advice.Trials:
+    """Return what tries advice with the strategies that decide."""
+    lean = replace(policy, remedy_depth=0, expects_starts=False)
+
+    def decides(world: Snapshot, budget_s: float) -> Plan:
+        return _decided(_ordered(world), lean, now_s=now_s, budget_s=budget_s, clock=clock)
+
+    return advice.Trials(decides, left_s=left_s, each_s=each_s, spent_s=_stopwatch(clock))
+
+
+def estimate(
+    snapshot: Snapshot,
+    policy: Policy,
+    job: JobSpec,
+    *,
+    now_s: float,
+    budget_s: float = 0.0,
+    clock: Callable[[], float] | None = None,
+) -> Start | Pending:
     """Return what a cycle of the rules would say of a job that is not in the queue yet.
 
     The job takes its place in the queue, so those ahead of it are served first. Every remedy that
-    says `starts_now` was tried in a cycle of its own.
+    says `starts_now` was tried in a cycle of its own, with the strategies that decide.
 
     Where the job could have others evicted once it has waited for its delay, `would_evict` in the
     evidence says how many, when it may ask and when the room is there; its expected start (P50) is
     then no later. That was tried on the world as it is: nobody is told to go yet, and those who
     would be may have ended by then, so that P90 stays with what is sure.
 
+    Args:
+        snapshot: the frozen world.
+        policy: which strategy, and its weights.
+        job: that is asked about.
+        now_s: epoch seconds.
+        budget_s: seconds that trials of advice may take where another strategy than the rules
+            decides; 0 = none, so that nobody is promised a start.
+        clock: monotonic seconds, to keep that budget.
+
     Raises:
         InvalidSnapshotError: the snapshot contradicts itself, or holds the job already.
     """
-    plan = _turns(snapshot, policy, job, now_s=now_s).plan(REPORT)
+    spent_s = _stopwatch(clock)
+    asked = replace(snapshot, pending=(*snapshot.pending, job))
+    plan = _turns(asked, policy, job, now_s=now_s).plan(REPORT)
     if plan.starts and plan.starts[-1].uid == job.uid:
         return plan.starts[-1]
     answer = next(pending for pending in plan.pending if pending.uid == job.uid)
+    if asked_of(asked, policy) != RULES:
+        each_s, left_s = spent_s(), budget_s - spent_s()
+        trials = _trials(policy, now_s=now_s, left_s=left_s, each_s=each_s, clock=clock)
+        (answer,) = advice.kept(asked, [answer], trials)
     later, p50_s = answer.evidence.get("would_evict"), answer.expected_start_p50_s
     if not isinstance(later, Mapping) or p50_s is None:
         return answer
     return replace(answer, expected_start_p50_s=min(p50_s, float(later["room_at_s"])))
 
 
-def _turns(snapshot: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Turns:
+def _turns(asked: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Turns:
     """Return the turns up to the job's own; if it starts, it is the last that does."""
-    asked = replace(snapshot, pending=(*snapshot.pending, job))
     validate_times(now_s=now_s)
     validate_policy(policy)
     validate(asked)

@@ -54,7 +54,7 @@ def compare(
     Raises:
         InvalidPolicyError: the policy names no strategy as shadow, or one that does not exist.
     """
-    alone = replace(policy, strategy=policy.shadow, kinds=(), shadow="")
+    alone = replace(policy, strategy=policy.shadow, kinds=(), shadow="", remedy_depth=0)
     plan = decide(snapshot, alone, now_s=now_s, budget_s=budget_s, clock=clock)
     objective = Objective(Turns(snapshot, policy, now_s=now_s))
     ours = {start.uid: (start.flavor, len(start.replicas)) for start in carried.starts}

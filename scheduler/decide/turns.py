@@ -13,6 +13,7 @@ from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide import clashes, explain, lasting, remedies
 from scheduler.decide.admission import Refusal, refusal
+from scheduler.decide.advice import Tried, sure
 from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_starts
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
@@ -200,8 +201,8 @@ class Turns:
         self._doubtful += [(job, r, waiting) for r in helps if r.params.get("starts_now")]
         return Pending(job.uid, why.code, why.evidence, helps)
 
-    def _tried(self) -> Mapping[tuple[str, str], bool | None]:
-        """Return (uid, code of doubtful advice) -> whether the job starts; None = was not tried."""
+    def _tried(self) -> Tried:
+        """Return of doubtful advice whether the job starts with it."""
         size = len(self.snapshot.pending) + self.session.layout.nodes + len(self.snapshot.tenants)
         left, tried = MOST_TRIAL_COST, dict[tuple[str, str], bool | None]()
         for job, remedy, position in self._doubtful:
@@ -254,8 +255,8 @@ class Turns:
     def plan(self, report: SolverReport) -> Plan:
         """Return the plan of what was decided."""
         tried = self._tried()
-        waiting = [one._replace(pending=_sure(one.pending, tried)) for one in self._waiting]
-        refused = [_sure(pending, tried) for pending in self._refused]
+        waiting = [one._replace(pending=sure(one.pending, tried)) for one in self._waiting]
+        refused = [sure(pending, tried) for pending in self._refused]
         grown = grow(
             self.session, self.shares, [one.job for one in waiting], self.preemption.told()
         )
@@ -277,21 +278,6 @@ class Turns:
             lasts_until_s=lasts_until_s,
             clashes=clashes.of_input(self.session, self._never),
         )
-
-
-def _sure(pending: Pending, tried: Mapping[tuple[str, str], bool | None]) -> Pending:
-    """Return the answer without advice that failed, and without promises that were not tried.
-
-    What makes a job possible that can never run, or is in others' hands, helps all the same.
-    """
-    helps = []
-    for remedy in pending.remedies:
-        works = tried.get((pending.uid, remedy.code), True)
-        if works:
-            helps.append(remedy)
-        elif works is None or pending.code in NEVER or remedy.code in remedies.OF_OTHERS:
-            helps.append(replace(remedy, params={**remedy.params, "starts_now": False}))
-    return replace(pending, remedies=tuple(helps))
 
 
 def capacity_milli(session: Session) -> dict[str, int]:

@@ -165,6 +165,17 @@ def test_what_would_help_helps_when_tried(snapshot: Snapshot) -> None:
     assert_advice_is_true(snapshot, lambda world: plan_of(world, RULES))
 
 
+MIXED = replace(OPTIMISING, kinds=(("training", "rules"),))
+
+
+@pytest.mark.parametrize("policy", [OPTIMISING, MIXED], ids=["every kind", "some kinds"])
+@settings(max_examples=40, deadline=None)
+@given(worlds())
+def test_what_would_help_helps_where_a_program_decides(policy: Policy, snapshot: Snapshot) -> None:
+    """Tried with the strategies that decide, not with the rules alone."""
+    assert_advice_is_true(snapshot, lambda world: plan_of(world, policy))
+
+
 @settings(max_examples=30, deadline=None)
 @given(worlds(max_jobs=6))
 def test_an_estimate_says_what_the_cycle_would_say(snapshot: Snapshot) -> None:

@@ -1,0 +1,104 @@
+import pytest
+
+from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.policy import Policy
+from scheduler.core.reasons import Pending, Remedy, WaitReason
+from scheduler.core.snapshot import Snapshot
+from scheduler.decide import cycle
+from scheduler.decide.advice import MOST_TRIALS, Trials, kept
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, with_pending, world
+
+OPTIMISING = Policy(strategy="optimising")
+
+
+def half_full() -> Snapshot:
+    """Two of four devices are free; j1 asks for four, the others for one each."""
+    fleet = FleetBuilder().node("a", devices=4)
+    held = running(job("R", devices=2, limit_s=90000), 0, [0, 1])
+    jobs = [
+        job("j1", devices=4, submitted_s=NOW_S - 40000),
+        job("j2", devices=1),
+        job("j3", devices=1),
+    ]
+    return world(fleet, jobs, running=[held], tenants=[tenant("t", a100=99)])
+
+
+def codes(snapshot: Snapshot, policy: Policy) -> dict[str, object]:
+    plan = cycle.decide(snapshot, policy, now_s=NOW_S, budget_s=5.0)
+    waits = next(pending for pending in plan.pending if pending.uid == "j1")
+    return {one.code: one.params["starts_now"] for one in waits.remedies}
+
+
+def test_a_program_that_would_serve_others_makes_no_promise() -> None:
+    """With two devices j1, the oldest, starts under the rules; two jobs are worth more than one."""
+    snapshot = half_full()
+    assert codes(snapshot, Policy(strategy="rules"))["fewer_devices"] is True
+    assert "fewer_devices" not in codes(snapshot, OPTIMISING)
+    smaller = [job("j1", devices=2, submitted_s=NOW_S - 40000), *snapshot.pending[1:]]
+    tried = cycle.decide(with_pending(snapshot, smaller), OPTIMISING, now_s=NOW_S, budget_s=5.0)
+    assert sorted(start.uid for start in tried.starts) == ["j2", "j3"]
+
+
+def test_a_program_that_would_start_the_job_promises_it() -> None:
+    alone = with_pending(half_full(), half_full().pending[:1])
+    assert codes(alone, OPTIMISING)["fewer_devices"] is True
+
+
+def test_an_estimate_promises_only_what_the_program_would_do() -> None:
+    """Alone it starts with two devices, beside two jobs it does not; untried is no promise."""
+    snapshot = half_full()
+    asked, *others = snapshot.pending
+    said = {}
+    for name, jobs, budget_s in (("alone", [], 5.0), ("beside", others, 5.0), ("untried", [], 0.0)):
+        queue = with_pending(snapshot, jobs)
+        answer = cycle.estimate(queue, OPTIMISING, asked, now_s=NOW_S, budget_s=budget_s)
+        assert isinstance(answer, Pending)
+        said[name] = {one.code: one.params["starts_now"] for one in answer.remedies}
+    assert said["alone"]["fewer_devices"] is True
+    assert "fewer_devices" not in said["beside"]
+    assert said["untried"]["fewer_devices"] is False
+
+
+# -- trials -------------------------------------------------------------------------------------
+
+
+def answering(
+    status: str, uid: str, *, each_s: float = 0.25, times: list[float] | None = None
+) -> Trials:
+    """Return trials in which a job starts; 2 s are left for them."""
+    spent = times if times is not None else []
+
+    def decides(world: Snapshot, left_s: float) -> Plan:
+        spent.append(left_s)
+        return Plan(
+            world.cluster, NOW_S, (Start(uid, (), ""),), (), (), SolverReport("s", "s", status)
+        )
+
+    return Trials(decides, left_s=2.0, each_s=each_s, spent_s=lambda: each_s * len(spent))
+
+
+def told(count: int = 1) -> list[Pending]:
+    """Return so many answers with a promise."""
+    helps = (Remedy("fewer_devices", {"devices": 2, "starts_now": True}),)
+    return [Pending("j1", WaitReason.WAITING_FOR_CAPACITY, {}, helps)] * count
+
+
+@pytest.mark.parametrize("status", ["feasible", "timeout", "error", "late", "invalid"])
+def test_what_came_out_by_chance_is_neither_promised_nor_left_out(status: str) -> None:
+    (answer,) = kept(half_full(), told(), answering(status, "j1"))
+    assert [one.params["starts_now"] for one in answer.remedies] == [False]
+
+
+def test_half_of_the_time_left_is_spent_on_trials() -> None:
+    """Half of 2 s is 1 s, room for four trials of 0.25 s: each has what is left of that."""
+    times: list[float] = []
+    answers = kept(half_full(), told(6), answering("optimal", "j1", times=times))
+    assert times == [1.0, 0.75, 0.5, 0.25]
+    promises = [answer.remedies[0].params["starts_now"] for answer in answers]
+    assert promises == [True] * 4 + [False] * 2
+
+
+def test_so_many_trials_are_made_where_time_is_not_measured() -> None:
+    answers = kept(half_full(), told(MOST_TRIALS + 5), answering("optimal", "j1", each_s=0.0))
+    promises = [answer.remedies[0].params["starts_now"] for answer in answers]
+    assert promises == [True] * MOST_TRIALS + [False] * 5
