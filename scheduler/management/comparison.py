@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,19 @@ class Outputs:
     csv_path: str
     stdout: Stream
     stderr: Stream
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The time that all runs are compared over.
+
+    Attributes:
+        end_s: rates are those up to this moment, epoch seconds; inf = of each run up to its end.
+        stops: nothing is played that would happen later; else each run is played to its end.
+    """
+
+    end_s: float
+    stops: bool
 
 
 def add_options(parser: CommandParser) -> None:
@@ -88,6 +102,7 @@ def compare(
     *,
     outputs: Outputs,
     about: Mapping[str, Any],
+    window: Window,
     before: Mapping[str, Result] | None = None,
     begun: Collection[str] = (),
 ) -> None:
@@ -99,28 +114,41 @@ def compare(
         policy: that `present` and the strategies follow.
         outputs: where to.
         about: what to say of it at the top.
+        window: of the figures.
         before: name -> what was recorded, to stand beside.
         begun: uids of jobs that ran already at the begin.
     """
     deciders = {name: decider_of(name, policy) for name in dict.fromkeys(names)}
     law = policy.preemption
-    pace = Pace(grace_s=law.grace_s, keep_size_s=law.grace_s + law.min_runtime_s)
+    pace = Pace(
+        grace_s=law.grace_s,
+        keep_size_s=law.grace_s + law.min_runtime_s,
+        until_s=window.end_s if window.stops else math.inf,
+    )
+    told = _Figures(trace, window, begun)
     results = dict(before or {})
-    runs = [_told(name, False, result, trace, begun) for name, result in results.items()]
+    runs = [told.of(name, result, simulated=False) for name, result in results.items()]
     for name, decider in deciders.items():
         began_s = time.monotonic()
         watch = _Progress(name, trace, outputs.stderr)
         results[name] = simulate(trace.world, trace.jobs, decider, pace=pace, watch=watch)
-        run = _told(name, True, results[name], trace, begun)
+        run = told.of(name, results[name], simulated=True)
         runs.append(run | {"wall_s": round(time.monotonic() - began_s, 2)})
     _write(dict(about) | {"note": SIMULATED, "runs": runs}, results, outputs)
 
 
-def _told(
-    name: str, simulated: bool, result: Result, trace: Trace, begun: Collection[str]
-) -> dict[str, Any]:
-    run = {"policy": name, "simulated": simulated}
-    return run | figures(result, trace.world.tenants, begun=begun)
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """Makes the figures of each run, all in the same way."""
+
+    trace: Trace
+    window: Window
+    begun: Collection[str]
+
+    def of(self, name: str, result: Result, *, simulated: bool) -> dict[str, Any]:
+        run = {"policy": name, "simulated": simulated}
+        tenants, until_s = self.trace.world.tenants, self.window.end_s
+        return run | figures(result, tenants, begun=self.begun, until_s=until_s)
 
 
 class _Progress:
@@ -153,7 +181,7 @@ def _write(answer: Mapping[str, Any], results: Mapping[str, Result], outputs: Ou
     if outputs.csv_path:
         _to(outputs.csv_path, outputs.stdout, lambda stream: _rows(stream, results))
     if "-" not in {outputs.json_path, outputs.csv_path}:
-        outputs.stdout.write(_table(answer["runs"]))
+        outputs.stdout.write(_table(answer))
 
 
 def _to(path: str, stdout: Stream, write: Callable[[Stream], object]) -> None:
@@ -171,6 +199,13 @@ def _rows(stream: Stream, results: Mapping[str, Result]) -> None:
         writer.writerows(job_rows(name, result))
 
 
+_OTHERS = {
+    "left_out": "left out, as nobody measured their kind",
+    "never_ran": "more never ran",
+    "still_run": "had not ended",
+}
+"""Jobs that something else is to be said of."""
+
 _COLUMNS = (
     ("policy", 14),
     ("wait mean", 11),
@@ -183,9 +218,18 @@ _COLUMNS = (
 )
 
 
-def _table(runs: Sequence[Mapping[str, Any]]) -> str:
-    lines = [SIMULATED, "".join(name.ljust(width) for name, width in _COLUMNS)]
-    for run in runs:
+def _scope(answer: Mapping[str, Any]) -> str:
+    """Return which jobs were played, and over which time the rates are."""
+    counts = [f"{answer['jobs']} jobs"]
+    counts += [f"{answer[name]} {said}" for name, said in _OTHERS.items() if answer.get(name)]
+    days = sorted({run["rates_days"] for run in answer["runs"]})
+    span = f"the first {days[0]}" if len(days) == 1 else f"each run's own {days[0]} to {days[-1]}"
+    return f"{', '.join(counts)}; rates (allocated, utilised, Jain) over {span} days."
+
+
+def _table(answer: Mapping[str, Any]) -> str:
+    lines = [SIMULATED, _scope(answer), "".join(name.ljust(width) for name, width in _COLUMNS)]
+    for run in answer["runs"]:
         values = (
             run["policy"],
             run["wait_s"]["mean"],

@@ -86,10 +86,16 @@ class Attempt:
         """Return the thousandths of devices that it holds."""
         return self.running.spec.shape.device_milli * len(self.running.replicas)
 
-    def span(self, now_s: float, *, final: bool) -> Span:
-        """Return what it held until now; at the end of a job everything it did is kept."""
+    def span(self, now_s: float, *, final: bool, lost: bool) -> Span:
+        """Return what it held until now.
+
+        Args:
+            now_s: epoch seconds.
+            final: the job ends with it.
+            lost: what was not saved has to be done again.
+        """
         spec, count = self.running.spec, len(self.running.replicas)
-        kept_s = self.kept_s + (self.lost_s(now_s) if final else 0.0)
+        kept_s = self.kept_s + (0.0 if lost else self.lost_s(now_s))
         return Span(
             spec.uid,
             spec.tenant,
@@ -101,4 +107,5 @@ class Attempt:
             now_s,
             kept_s,
             final,
+            self.job.startup_s,
         )

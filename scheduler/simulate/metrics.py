@@ -40,13 +40,13 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Device-seconds over a whole simulation; CPUs are left aside.
+    """Device-seconds from the begin to the end of a result; CPUs are left aside.
 
     Attributes:
         capacity_device_s: of healthy devices on nodes that may take work.
         allocated_device_s: held by jobs.
         utilised_device_s: held while work was done that did not have to be done again.
-        lost_device_s: work that had to be done again.
+        lost_device_s: work that had to be done again, whenever that was.
         idle_while_waiting_device_s: neither held, while at least one job with devices waited
             (whether or not it would have fitted).
     """
@@ -65,7 +65,9 @@ def totals(result: Result) -> Totals:
     return Totals(
         capacity_device_s=free.integral(begin_s, end_s),
         allocated_device_s=held.integral(begin_s, end_s),
-        utilised_device_s=math.fsum(s.kept_s * s.device_milli / 1000 for s in result.spans),
+        utilised_device_s=math.fsum(
+            span.kept_until_s(end_s) * span.device_milli / 1000 for span in result.spans
+        ),
         lost_device_s=math.fsum(job.lost_device_s for job in result.jobs),
         idle_while_waiting_device_s=_idle_while_waiting(result, free, held),
     )

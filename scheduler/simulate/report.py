@@ -34,7 +34,11 @@ JOB_COLUMNS = (
 
 
 def figures(
-    result: Result, tenants: Sequence[TenantNode], *, begun: Collection[str] = ()
+    result: Result,
+    tenants: Sequence[TenantNode],
+    *,
+    begun: Collection[str] = (),
+    until_s: float = math.inf,
 ) -> dict[str, Any]:
     """Return the figures of one run, JSON-serialisable.
 
@@ -42,8 +46,12 @@ def figures(
         result: of the run.
         tenants: of its world, for what each is owed.
         begun: uids of jobs that ran already when it began; nothing is said of their waits.
+        until_s: epoch seconds up to which rates and device hours are worked out (`rates_days`), so
+            that runs that end at different times can be compared; inf = its own end. What became of
+            jobs is counted to its end.
     """
-    seen, known = totals(result), set(begun)
+    window = result.until(until_s)
+    seen, known = totals(window), set(begun)
     counted = [job for job in result.jobs if job.uid not in known]
     capacity = max(seen.capacity_device_s, 1e-9)
     return {
@@ -57,12 +65,17 @@ def figures(
         "evictions": sum(job.evictions for job in result.jobs),
         "losses": sum(job.losses for job in result.jobs),
         "resizes": sum(job.resizes for job in result.jobs),
-        "jain": fair_shares_kept(result, tenants),
-        "tenants": _of_tenants(result, counted),
-        "days": round((result.end_s - result.begin_s) / 86400, 3),
+        "jain": fair_shares_kept(window, tenants),
+        "tenants": _of_tenants(window, counted),
+        "rates_days": _days(window),
+        "days": _days(result),
         "events": result.events,
         "cycles": result.cycles,
     }
+
+
+def _days(result: Result) -> float:
+    return round((result.end_s - result.begin_s) / 86400, 5)
 
 
 def _pct(frac: float) -> float:
@@ -81,7 +94,8 @@ def _spread(values: Sequence[float | None]) -> dict[str, float | None]:
 def _of_tenants(result: Result, counted: Sequence[History]) -> dict[str, dict[str, Any]]:
     held: dict[str, float] = {}
     for span in result.spans:
-        device_s = (span.end_s - span.start_s) * span.device_milli / 1000
+        held_s = max(0.0, min(span.end_s, result.end_s) - span.start_s)
+        device_s = held_s * span.device_milli / 1000
         held[span.tenant] = held.get(span.tenant, 0.0) + device_s
     return {
         tenant: {

@@ -1,7 +1,8 @@
 """What a simulation has seen; everything else (`metrics`) is worked out from it."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -79,8 +80,10 @@ class Span(NamedTuple):
     Attributes:
         flavor: of its devices, "" for none.
         cpu_milli, device_milli: what it held in all.
-        kept_s: seconds in which work was done that did not have to be done again.
+        kept_s: seconds in which work was done that did not have to be done again; they lie
+            together, right behind the start-up.
         final: the job ended with it.
+        startup_s: seconds until work began.
     """
 
     uid: str
@@ -93,6 +96,11 @@ class Span(NamedTuple):
     end_s: float
     kept_s: float
     final: bool
+    startup_s: float = 0.0
+
+    def kept_until_s(self, moment_s: float) -> float:
+        """Return how many of its `kept_s` had passed at a moment, epoch seconds."""
+        return min(self.kept_s, max(0.0, moment_s - self.start_s - self.startup_s))
 
 
 class Capacity(NamedTuple):
@@ -123,3 +131,10 @@ class Result:
     capacity: tuple[Capacity, ...]
     events: int
     cycles: int
+
+    def until(self, moment_s: float) -> "Result":
+        """Return it with another end, so that rates are those of the time before that.
+
+        What happened to jobs stays as it was, also what happened later; inf = all of it.
+        """
+        return self if moment_s == math.inf else replace(self, end_s=moment_s)

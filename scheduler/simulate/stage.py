@@ -158,7 +158,7 @@ class Stage:
 
     def _stop(self, attempt: Attempt, now_s: float, *, final: bool) -> None:
         """Free what an attempt holds, and book it as the portal's ledger does."""
-        spec, span = attempt.running.spec, attempt.span(now_s, final=final)
+        spec, span = attempt.running.spec, attempt.span(now_s, final=final, lost=not final)
         if attempt.beneficiary:
             self._leaving[attempt.beneficiary] -= 1
         del self._running[spec.uid], self._shown[spec.uid]
@@ -267,7 +267,7 @@ class Stage:
 
     def result(self, end_s: float, cycles: int) -> Result:
         """Return what was seen; what still runs is cut at the end."""
-        still = [attempt.span(end_s, final=False) for attempt in self._running.values()]
+        still = [attempt.span(end_s, final=False, lost=False) for attempt in self._running.values()]
         spans = sorted([*self._spans, *still], key=lambda span: (span.end_s, span.uid))
         return Result(
             begin_s=self._world.now_s,

@@ -10,7 +10,14 @@ from django.utils import timezone
 
 from scheduler import replays, snapshots
 from scheduler.management.arguments import number
-from scheduler.management.comparison import Outputs, add_options, changed, compare, told
+from scheduler.management.comparison import (
+    Outputs,
+    Window,
+    add_options,
+    changed,
+    compare,
+    told,
+)
 from scheduler.simulate.traces.exported import write_trace
 from telemetry.models import Cluster
 
@@ -38,7 +45,8 @@ class Command(BaseCommand):
 
     help = (
         "Plays the last days of a cluster again, with the jobs' real run times, under one or more "
-        "policies, and compares. It only reads; nothing on the site changes."
+        "policies, and compares, all over the same days. It only reads; nothing on the site "
+        "changes."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -88,6 +96,7 @@ class Command(BaseCommand):
                 policy,
                 outputs=outputs,
                 about=about,
+                window=Window(record.recorded.end_s, stops=True),
                 before={"recorded": record.recorded},
                 begun=record.begun,
             )

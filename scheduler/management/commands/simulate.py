@@ -1,5 +1,6 @@
 """`manage.py simulate [TRACE]`: a trace, or an invented site, under several policies."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,14 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from scheduler.core.policy import Policy
 from scheduler.management.arguments import number, seed, whole
-from scheduler.management.comparison import Outputs, add_options, changed, compare, told
+from scheduler.management.comparison import (
+    Outputs,
+    Window,
+    add_options,
+    changed,
+    compare,
+    told,
+)
 from scheduler.simulate.synthetic import Site, synthetic
 from scheduler.simulate.traces import gavel, openb
 from scheduler.simulate.traces.exported import Trace, read_trace
@@ -39,6 +47,14 @@ class Command(BaseCommand):
             "--load", type=number(0, above=True), default=1.0, help="invented: asked of the time"
         )
         parser.add_argument("--seed", type=seed, default=0, help="invented: of chance")
+        parser.add_argument(
+            "--until",
+            type=number(0, above=True),
+            metavar="DAYS",
+            help="rates (allocated, utilised, idle, Jain) are those of the first DAYS of every "
+            "run; without it, of the time until the last arrival. Waits and ends are those of all "
+            "jobs",
+        )
         add_options(parser)
 
     def handle(self, *_args: object, **options: Any) -> None:
@@ -52,7 +68,22 @@ class Command(BaseCommand):
                 "jobs": len(trace.jobs),
                 "left_out": left_out,
             }
-            compare(trace, options["policy"].split(","), policy, outputs=outputs, about=about)
+            window = Window(_rates_end_s(trace, options["until"]), stops=False)
+            names = options["policy"].split(",")
+            compare(trace, names, policy, outputs=outputs, about=about, window=window)
+
+
+def _rates_end_s(trace: Trace, days: float | None) -> float:
+    """Return up to when rates are worked out.
+
+    Behind the last arrival a site only runs empty, which says more of the longest job than of the
+    policy. Where all arrive at once nothing is left but each run up to its own end.
+    """
+    begin_s = trace.world.now_s
+    if days is not None:
+        return begin_s + days * 86400
+    last_s = max((job.spec.submitted_s for job in trace.jobs), default=begin_s)
+    return last_s if last_s > begin_s else math.inf
 
 
 def _trace(options: dict[str, Any]) -> tuple[Trace, int]:

@@ -1,5 +1,6 @@
 import csv
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -27,6 +28,32 @@ def test_figures_are_those_worked_out_by_hand() -> None:
     assert told["completion_s"]["mean"] == 150.0
     assert (told["allocated_pct"], told["utilised_pct"]) == (100.0, 100.0)
     assert told["tenants"]["b"] == {"jobs": 1, "wait_s": 100.0, "device_h": round(100 / 3600, 3)}
+
+
+def test_rates_may_be_of_a_part_of_the_run_and_waits_are_of_all_of_it() -> None:
+    # until 150 the device is held all the time, a has its 100 s and b 50 of its 100
+    told = figures(one_after_the_other(), EQUAL, until_s=150.0)
+    assert (told["allocated_pct"], told["utilised_pct"]) == (100.0, 100.0)
+    assert told["tenants"]["b"] == {"jobs": 1, "wait_s": 100.0, "device_h": round(50 / 3600, 3)}
+    assert (told["wait_s"]["max"], told["jobs"]["completed"]) == (100.0, 2)
+    assert (told["rates_days"], told["days"]) == (round(150 / 86400, 5), round(200 / 86400, 5))
+
+
+def test_rates_of_a_time_longer_than_the_run_count_what_stood_idle_behind_it() -> None:
+    told = figures(one_after_the_other(), EQUAL, until_s=400.0)
+    assert (told["allocated_pct"], told["utilised_pct"]) == (50.0, 50.0)
+
+
+def test_work_that_is_not_saved_counts_as_used_while_its_job_still_runs() -> None:
+    # nothing is lost at 60: the job has held the device for 60 s, and worked for 50 of them
+    pace = replace(AT_ONCE, until_s=60.0)
+    result = simulate(site(), [work("j", 0, 100, startup_s=10.0)], fifo(), pace=pace)
+    told = figures(result, EQUAL)
+    assert (told["allocated_pct"], told["utilised_pct"]) == (100.0, round(100 * 50 / 60, 2))
+    # of a run that goes on it is the same at that moment; until 8 it was only starting up
+    whole = simulate(site(), [work("j", 0, 100, startup_s=10.0)], fifo(), pace=AT_ONCE)
+    assert figures(whole, EQUAL, until_s=60.0)["utilised_pct"] == told["utilised_pct"]
+    assert figures(whole, EQUAL, until_s=8.0)["utilised_pct"] == 0.0
 
 
 def test_waits_of_jobs_that_ran_already_are_left_out() -> None:

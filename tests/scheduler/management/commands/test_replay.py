@@ -19,12 +19,10 @@ from tests.scheduler.world import World
 pytestmark = pytest.mark.django_db
 
 
-def play(world: World, *arguments: str) -> str:
+def play(world: World, *arguments: str, days: float = 1.0) -> str:
     output = StringIO()
-    until = world.now.isoformat()
-    call_command(
-        "replay", *arguments, "--until", until, "--days", "1", stdout=output, stderr=StringIO()
-    )
+    window = ("--until", world.now.isoformat(), "--days", str(days))
+    call_command("replay", *arguments, *window, stdout=output, stderr=StringIO())
     return output.getvalue()
 
 
@@ -42,6 +40,31 @@ def test_what_was_stands_beside_what_might_have_been() -> None:
     assert told["runs"][0]["wait_s"]["mean"] == 300.5
     assert told["runs"][1]["wait_s"]["mean"] == 299.5
     assert "simulation" in told["note"]
+
+
+def test_all_runs_are_over_the_same_hour_also_where_a_job_runs_on_for_a_month() -> None:
+    """Two devices: a holds one for 30 days, b the other for an hour, which is the window.
+
+    So both are held all the time, in fact and under the same policy, and only b has ended.
+    """
+    world = World()
+    for name, limit_s in (("a", 30 * 86400), ("b", 7200)):
+        job = world.submit(name, devices=1, time_limit_s=limit_s)
+        world.cycle()
+        world.says(job, Phase.RUNNING)
+        world.cycle(after_s=0.0)
+    world.now += timedelta(hours=1)
+    world.says(job, Phase.SUCCEEDED)
+    world.cycle(after_s=0.0)
+    told = json.loads(play(world, "--json", "-", days=1 / 24))
+    seen = [
+        (run["days"], run["rates_days"], run["allocated_pct"], run["tenants"]["t"]["device_h"])
+        for run in told["runs"]
+    ]
+    assert seen == [(0.04167, 0.04167, 100.0, 2.0)] * 2
+    table = play(world, days=1 / 24)
+    assert "2 jobs, 1 had not ended; rates" in table
+    assert "over the first 0.04167 days." in table
 
 
 def test_replay_writes_nothing_to_the_database() -> None:

@@ -23,7 +23,7 @@ SMALL = ("--nodes", "1", "--tenants", "2", "--days", "0.3")
 def test_an_invented_site_is_compared_without_a_database() -> None:
     said, _ = play(*SMALL, "--policy", "rules,fifo")
     assert said.startswith("Figures of a simulation")
-    assert [line.split()[0] for line in said.splitlines()[2:]] == ["rules", "fifo"]
+    assert [line.split()[0] for line in said.splitlines()[3:]] == ["rules", "fifo"]
 
 
 def test_json_holds_every_run_and_says_that_it_is_a_simulation() -> None:
@@ -88,7 +88,43 @@ def test_settings_of_the_policy_change_what_comes_out() -> None:
     assert plain != moved
 
 
+HEAD = """
+{"record": "trace", "version": 2, "cluster": "c1", "begin_s": 0}
+{"record": "flavor", "name": "a100", "memory_mib": 81920}
+{"record": "node", "name": "n", "cpu_milli": 9, "memory_mib": 9, "devices": ["a100", "a100"]}
+{"record": "tenant", "slug": "t"}
+"""
+
+
+def a_job(uid: str, at_s: float, work_s: float, **more: object) -> str:
+    values = {"uid": uid, "tenant": "t", "cpu_milli": 1, "memory_mib": 1, "devices": 1}
+    values |= {"submitted_s": at_s, "work": work_s, "time_limit_s": 10 * work_s}
+    return json.dumps({"record": "job"} | values | more) + "\n"
+
+
+def test_rates_are_of_the_time_until_the_last_arrival_or_of_the_days_that_were_asked_for(
+    tmp_path: Path,
+) -> None:
+    """Two devices; a works 0..100, b 50..150: one of two is held until 50, 200 of 300 s in all."""
+    path = tmp_path / "two.jsonl"
+    path.write_text(HEAD + a_job("a", 0, 100) + a_job("b", 50, 100), encoding="utf-8")
+    plain, longer = (
+        json.loads(play(str(path), "--policy", "fifo", "--json", "-", *more)[0])["runs"][0]
+        for more in ([], ["--until", str(150 / 86400)])
+    )
+    assert (plain["allocated_pct"], plain["rates_days"]) == (50.0, round(50 / 86400, 5))
+    assert (longer["allocated_pct"], longer["rates_days"]) == (66.67, round(150 / 86400, 5))
+    assert plain["completion_s"]["max"] == longer["completion_s"]["max"] == 100.0
+    path.write_text(HEAD + a_job("a", 0, 100) + a_job("b", 0, 50), encoding="utf-8")
+    said, _ = play(str(path), "--policy", "fifo")
+    assert (
+        f"2 jobs; rates (allocated, utilised, Jain) over the first {100 / 86400:.5f} days" in said
+    )
+    assert "75.0" in said  # 100 + 50 of 200
+
+
 WRONG = {
+    "an end at the begin": (["--until", "0"], "until"),
     "a policy that nobody knows": (["--policy", "magic"], "magic"),
     "a setting that is none": (["--set", "order.speed=1"], "speed"),
     "a setting without a value": (["--set", "placement"], "NAME=VALUE"),
