@@ -150,6 +150,7 @@ _NAMES = {
     "nominal_milli": lambda: _("owned"),
     "used_milli": lambda: _("used"),
     "held_by_others_milli": lambda: _("held by others"),
+    "planned_milli": lambda: _("kept for jobs ahead"),
     "available_milli": lambda: _("available"),
     "asked_milli": lambda: _("asked"),
     "missing_milli": lambda: _("missing"),

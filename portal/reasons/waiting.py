@@ -149,7 +149,13 @@ def _waiting_for_quota(evidence: Numbers) -> str:
 
 
 def _quota_sentence(evidence: Numbers) -> str:
-    """Return the sentence, to be filled, for who owns nothing, lent what it owns, or uses it."""
+    """Return the sentence, to be filled: planned for others, lent, none owned, or in use."""
+    if evidence.get("planned_milli"):
+        return _(
+            "The tenant's quota of %(flavor)s is kept for a job ahead of it: it asks for "
+            "%(asked)s, and %(available)s are left until its end (%(used)s used now, %(nominal)s "
+            "owned)."
+        )
     if evidence.get("held_by_others_milli"):
         return _(
             "The tenant's quota of %(flavor)s is lent to others: it asks for %(asked)s, and "

@@ -2,23 +2,52 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
-from scheduler.core.snapshot import JobSpec, TenantNode
+import numpy as np
+
+from scheduler.core.snapshot import IntArray, JobSpec, TenantNode
 from scheduler.decide.backfill import Hold, Profile
 from scheduler.decide.power import PowerCap
 from scheduler.decide.quota import UNLIMITED, Charge, QuotaTree
+from scheduler.decide.scoring import FloatArray
 
 Charges: TypeAlias = Callable[[JobSpec, int, int], tuple[Charge, ...]]
 """(job, index of the flavor, replicas) -> what its tenant is charged."""
 
 
-class _Firm(NamedTuple):
-    """An amount of a flavor that a job holds which may not be evicted."""
+class _Firm:
+    """What is held of a flavor over time by jobs of one tenant that may not be evicted.
 
-    amount: int
-    start_s: float
-    end_s: float
+    A step function: noted as changes, which are sorted when it is asked for next.
+    """
+
+    def __init__(self) -> None:
+        self._times: FloatArray = np.zeros(0)
+        self._changes: IntArray = np.zeros(0, dtype=np.int64)
+        self._levels: IntArray = np.zeros(1, dtype=np.int64)
+        self._noted: list[tuple[float, int]] = []
+
+    def note(self, amount: int, start_s: float, end_s: float) -> None:
+        """Note an amount that is held in [start_s, end_s)."""
+        self._noted += ((start_s, amount), (end_s, -amount))
+
+    def most(self, begin_s: float, end_s: float) -> int:
+        """Return the most that is held at one time in [begin_s, end_s)."""
+        if self._noted:
+            self._settle()
+        first = int(np.searchsorted(self._times, begin_s, side="right"))
+        last = max(first, int(np.searchsorted(self._times, end_s)))
+        return int(self._levels[first : last + 1].max())
+
+    def _settle(self) -> None:
+        times, changes = zip(*self._noted, strict=True)
+        self._times = np.concatenate((self._times, times))
+        self._changes = np.concatenate((self._changes, changes))
+        order = np.lexsort((self._changes, self._times))  # who ends goes before who begins
+        self._times, self._changes = self._times[order], self._changes[order]
+        self._levels = np.concatenate(([0], np.cumsum(self._changes)))
+        self._noted.clear()
 
 
 class Allowance:
@@ -42,14 +71,14 @@ class Allowance:
     ) -> None:
         self._quotas = {tenant.slug: tenant.quotas for tenant in tenants}
         self._tree, self._charges, self._power, self._profile = tree, charges, power, profile
-        self._firm: dict[tuple[str, str], list[_Firm]] = {}
+        self._firm: dict[tuple[str, str], _Firm] = {}
 
     def note(self, job: JobSpec, hold: Hold, start_s: float, end_s: float) -> None:
         """Note what a job holds, and when, that may not be evicted."""
         if not job.preemptible:
             for flavor, amount in hold.charges:
-                firm = _Firm(amount, start_s, end_s)
-                self._firm.setdefault((hold.tenant, flavor), []).append(firm)
+                firm = self._firm.setdefault((hold.tenant, flavor), _Firm())
+                firm.note(amount, start_s, end_s)
 
     # -- ever ---------------------------------------------------------------------------------
 
@@ -82,19 +111,17 @@ class Allowance:
         """Return what is left to jobs that may not be evicted in rows first..last-1.
 
         They live within what their tenant owns itself, whatever its other jobs borrow: what they
-        held beyond, its lender could never have back. Those that hold something at any time of the
-        window are summed.
+        held beyond, its lender could never have back. What they hold together at one time counts:
+        who begins when another has ended takes the place of that one.
 
         Source: KAI docs/priority (non-preemptible jobs in quota), allocatedNonPreemptible.
         """
+        quota, firm = self._firm_quota(job.tenant, flavor), self._firm.get((job.tenant, flavor))
+        if firm is None:
+            return quota
         times = self._profile.times
-        begin_s, end_s = times[first], times[last] if last < len(times) else math.inf
-        held = sum(
-            hold.amount
-            for hold in self._firm.get((job.tenant, flavor), ())
-            if hold.start_s < end_s and hold.end_s > begin_s
-        )
-        return self._firm_quota(job.tenant, flavor) - held
+        end_s = times[last] if last < len(times) else math.inf
+        return quota - firm.most(times[first], end_s)
 
     def by_quota(self, job: JobSpec, flavor: int, first: int, last: int) -> int:
         """Return how many replicas the tenant's quota allows in rows first..last-1."""

@@ -108,6 +108,7 @@ class Profile:
         touched: nodes whose state changed, in order, for whoever keeps counts of them.
         version: changes whenever row 0 does.
         first_reserved_s: start of the earliest reservation; until then nothing is taken later.
+        idle_uw: board power of what is taken now but draws none, microwatts.
 
     Args:
         layout: the fleet's grid.
@@ -118,6 +119,7 @@ class Profile:
         now_s: epoch seconds.
         exact: times after now that begin rows of their own.
         board: (nodes, width) board power in milliwatts; None = nobody asks for it.
+        idle_uw: of what is not free although nothing runs there.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class Profile:
         now_s: float,
         exact: Sequence[float] = (),
         board: IntArray | None = None,
+        idle_uw: int = 0,
     ) -> None:
         self.layout, own = layout, frozenset(exact)
         merged = _merged_ends([end_s for end_s in ends_s if end_s not in own], RUNNING_ROWS)
@@ -144,7 +147,9 @@ class Profile:
         self._board = board
         self._power = np.zeros(HARD_ROWS, dtype=np.int64)
         if board is not None:
-            self._power[: len(self.rows)] = held_uw(board, self._tables.milli[: len(self.rows)])
+            taken_uw = held_uw(board, self._tables.milli[: len(self.rows)])
+            self._power[: len(self.rows)] = taken_uw - idle_uw
+        self.idle_uw = idle_uw
         self._windows: dict[tuple[int, int], IntArray] = {}
         self._left: dict[tuple[str, str, int, int], int] = {}
         self.touched: list[int] = []
@@ -228,8 +233,11 @@ class Profile:
 
     # -- writing ------------------------------------------------------------------------------
 
-    def hold(self, hold: Hold, start_s: float, end_s: float) -> None:
-        """Take a hold's capacity and quota from `start_s` (a row's time) until `end_s`."""
+    def hold(self, hold: Hold, start_s: float, end_s: float, *, draws: bool = True) -> None:
+        """Take a hold's capacity and quota from `start_s` (a row's time) until `end_s`.
+
+        Its board power, too, unless nothing of it `draws` any: who only waits there needs none.
+        """
         self._left.clear()
         last = self._row_at(end_s)
         first = bisect.bisect_left(self.times, start_s)
@@ -237,6 +245,10 @@ class Profile:
         for charge in hold.charges:
             self.ledger.add(hold.tenant, charge, rows)
         self._take(hold, rows)
+        if draws:
+            self._power[rows] += self._draws_uw(hold)
+        else:
+            self.idle_uw += self._draws_uw(hold)
         self.touched.extend(place.node for place in hold.replicas)
         self.version += first == 0
         if first > 0:
@@ -250,6 +262,7 @@ class Profile:
         for flavor, amount in hold.charges:
             self.ledger.add(hold.tenant, Charge(flavor, -amount), rows)
         self._take(hold, rows, sign=-1)
+        self._power[rows] -= self._draws_uw(hold)
         self.touched.extend(place.node for place in hold.replicas)
 
     def released_row(self, end_s: float) -> int:
@@ -264,12 +277,19 @@ class Profile:
             if place.devices:
                 at = (rows[:, None], place.node, self.layout.column[list(place.devices)])
                 tables.milli[at] -= sign * place.gpu_milli
-                if self._board is not None:
-                    board = self._board[at[1], at[2]].sum()
-                    self._power[rows] += sign * place.gpu_milli * board
                 tables.device_memory[at] -= sign * place.gpu_memory_mib
                 if hold.interference != ANYBODY:
                     tables.foes[at] -= sign * self.layout.foes.against[hold.interference]
+
+    def _draws_uw(self, hold: Hold) -> int:
+        """Return the microwatts that a hold draws; 0 where nobody asks for them."""
+        drawn = 0
+        if self._board is not None:
+            for place in hold.replicas:
+                if place.devices:
+                    columns = self.layout.column[list(place.devices)]
+                    drawn += place.gpu_milli * int(self._board[place.node, columns].sum())
+        return drawn
 
 
 def _freed(free: Free, running: Cells, released: IntArray, rows: int, foes: Foes) -> Free:

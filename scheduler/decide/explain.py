@@ -47,8 +47,23 @@ def blocked(session: Session, job: JobSpec) -> Blocked:
         return Blocked(WaitReason.WAITING_FOR_POWER, power_evidence(session, job, with_quota))
     short = _shortage(session, job, with_power)
     if short.replicas >= job.replicas_min:
-        return Blocked(WaitReason.RESERVED, {**short.evidence, **reserved_evidence(session, job)})
+        return _kept_for_others(session, job, with_power, short)
     return Blocked(short.code, {**short.evidence, **_slower_evidence(session, job, short)})
+
+
+def _kept_for_others(
+    session: Session, job: JobSpec, flavors: Sequence[int], short: Shortage
+) -> Blocked:
+    """Return why a job waits that would fit now, but not until its end.
+
+    One that may not be evicted has its tenant's own quota only: where others of that kind are
+    planned to hold it, more quota would help, and no place would.
+    """
+    rows = session.window(session.now_s + job.time_limit_s)
+    firm, by_quota = not job.preemptible, session.allowance.by_quota
+    if firm and all(by_quota(job, flavor, 0, rows) < job.replicas_min for flavor in flavors):
+        return Blocked(WaitReason.WAITING_FOR_QUOTA, quota_evidence(session, job, rows))
+    return Blocked(WaitReason.RESERVED, {**short.evidence, **reserved_evidence(session, job)})
 
 
 def _shortage(session: Session, job: JobSpec, flavors: list[int]) -> Shortage:
@@ -70,11 +85,17 @@ def _shortage(session: Session, job: JobSpec, flavors: list[int]) -> Shortage:
     return short
 
 
-def quota_evidence(session: Session, job: JobSpec) -> dict[str, object]:
-    """Return the flavor that is short of quota: asked, used, nominal, lent, available, missing."""
+def quota_evidence(session: Session, job: JobSpec, rows: int = 1) -> dict[str, object]:
+    """Return the flavor that is short of quota: asked, used, nominal, lent, available, missing.
+
+    Args:
+        session: the state at the job's turn.
+        job: the job.
+        rows: in one of so many rows.
+    """
     for flavor in session.allowed(job):
         for charge in session.charges(job, flavor, job.replicas_min):
-            left = session.allowance.left(job, charge.flavor, 0, 1)
+            left = session.allowance.left(job, charge.flavor, 0, rows)
             if left < charge.amount:
                 return {"asked": asked(job), **_quota_numbers(session, job, charge, left)}
     return {"asked": asked(job)}
@@ -84,6 +105,7 @@ def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) ->
     """Return the standing of the tenant itself: what it holds of what it owns, and what others do.
 
     Who those are is not said: what lenders and borrowers hold together is no one's in particular.
+    What is left now and planned for jobs ahead before it would end is told apart.
     With those below it, it holds more than its quota only after a cut.
     """
     ledger, tenant, flavor = session.profile.ledger, job.tenant, charge.flavor
@@ -100,6 +122,8 @@ def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) ->
         "may_borrow": job.preemptible,
     }
     numbers |= {"held_by_others_milli": lent} if lent > 0 else {}
+    planned = session.allowance.left(job, flavor, 0, 1) - left
+    numbers |= {"planned_milli": planned} if planned > 0 else {}
     return numbers | ({"above_milli": above} if above else {})
 
 

@@ -98,8 +98,14 @@ class Session:
             self._scorers[placement] = SCORES[placement](self.snapshot, self.layout)
         return self._scorers[placement]
 
-    def plan_from(self, free: Free, ends: Ends) -> None:
-        """Begin a profile; whatever was counted on another one is forgotten."""
+    def plan_from(self, free: Free, ends: Ends, idle_uw: int = 0) -> None:
+        """Begin a profile; whatever was counted on another one is forgotten.
+
+        Args:
+            free: what is free now.
+            ends: says when each job that runs or was started in this cycle ends.
+            idle_uw: board power of what is not free although nothing runs there, microwatts.
+        """
         cells, ends_s, exact = self.held.cells(), self.held.ends_s(ends), self.held.leaving_s()
         if ends_s and allows_any(self.policy):
             exact.add(self.notice_s)
@@ -113,6 +119,7 @@ class Session:
             now_s=self.now_s,
             exact=sorted(exact),
             board=self.power.grid_mw(self.layout.flavor),
+            idle_uw=idle_uw,
         )
         self.counts = Counts(self.profile, self.scorer)
         self.allowance = Allowance(
@@ -135,7 +142,7 @@ class Session:
             ends: says when each job that runs or was started in this cycle ends.
         """
         other = copy(self)
-        other.plan_from(self.profile.row(0), ends)
+        other.plan_from(self.profile.row(0), ends, self.profile.idle_uw)
         return other
 
     # -- what a job may use -------------------------------------------------------------------
@@ -387,7 +394,8 @@ class Session:
     def take_unavailable(self, job: JobSpec) -> None:
         """Let a job claim nodes that are not ready, so that two jobs never hope for the same.
 
-        Nothing that can start is touched: nodes that are not ready are nobody's to use.
+        Nothing that can start is touched: nodes that are not ready are nobody's to use, and what
+        does not run there charges no quota and draws no power.
         """
         for flavor in self.allowed(job):
             demand = self.demand(job, flavor, whatever_health=True)
@@ -399,7 +407,7 @@ class Session:
                 site = self.site(demand, 1)._replace(counts=counts)
                 replicas, _ = place(site, job.replicas_min, self._placement(job))
                 hold = Hold(job.tenant, (), job.shape, replicas)
-                self.profile.hold(hold, self.now_s, self.now_s + job.time_limit_s)
+                self.profile.hold(hold, self.now_s, self.now_s + job.time_limit_s, draws=False)
                 return
 
 

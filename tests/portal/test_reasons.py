@@ -210,6 +210,21 @@ CASES = {
             "(1 used, 4 owned, 3 of that held by others)."
         ),
     ),
+    "quota kept for jobs ahead": (
+        "waiting_for_quota",
+        {
+            "flavor": "a100",
+            "asked_milli": 1000,
+            "available_milli": 0,
+            "used_milli": 1000,
+            "nominal_milli": 2000,
+            "planned_milli": 1000,
+        },
+        (
+            "The tenant's quota of a100 is kept for a job ahead of it: it asks for 1, and 0 are "
+            "left until its end (1 used now, 2 owned)."
+        ),
+    ),
     "no quota of its own": (
         "waiting_for_quota",
         {

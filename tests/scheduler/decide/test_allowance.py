@@ -1,5 +1,7 @@
 """Whose quota it is: a tenant that has others below it owns its own nominal, whatever they hold."""
 
+from dataclasses import replace
+
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import JobSpec, RunningJob, TenantNode
@@ -84,3 +86,48 @@ def test_an_inner_tenant_is_given_what_it_owns_before_what_it_would_borrow() -> 
     snapshot = world(fleet, [waits(1)], running=[holds("kid", "kid", 0)], tenants=tenants)
     plan = decide(snapshot, NO_DEPTH, now_s=NOW_S, budget_s=1.0)
     assert [start.flavor for start in plan.starts] == ["v100"]
+
+
+def firm_plan(quota: int, devices_of_b: int = 1) -> Plan:
+    """Plan for firm jobs of one tenant on node a (1 device, 4 cores) and b (2 devices, 2 cores).
+
+    A holds one device and all cores of a for another hour. B, ahead, needs 4 cores, so that it is
+    planned there from then on. C has a free device on b, for three hours.
+    """
+    fleet = FleetBuilder().node("a", devices=devices_of_b, cpu=4).node("b", devices=2, cpu=2)
+    firm = [
+        replace(job(uid, cpu=cpu, devices=devices, limit_s=limit_s), preemptible=False)
+        for uid, cpu, devices, limit_s in (
+            ("A", 4, 1, 3600),
+            ("B", 4, devices_of_b, 3600),
+            ("C", 1, 1, 3 * 3600),
+        )
+    ]
+    queue = [replace(firm[1], priority=9), firm[2]]
+    snapshot = world(
+        fleet, queue, running=[running(firm[0], 0, [0])], tenants=[tenant("t", a100=quota)]
+    )
+    return decide(snapshot, Policy(strategy="rules"), now_s=NOW_S, budget_s=1.0)
+
+
+def test_firm_jobs_that_follow_each_other_are_not_summed() -> None:
+    """A until 1 h, then B: one device at any time, and C beside it makes two of two."""
+    plan = firm_plan(2)
+    assert [start.uid for start in plan.starts] == ["C"]
+    assert [pending.expected_start_p90_s for pending in plan.pending] == [NOW_S + 3600]
+
+
+def test_who_waits_for_quota_that_is_planned_for_a_firm_job_ahead_is_told_so() -> None:
+    """B takes two of two from 1 h on: until C's end in 3 h nothing is left, now there is one.
+
+    C would fit, and end in time with a limit of less than an hour.
+    """
+    plan = firm_plan(2, devices_of_b=2)
+    assert plan.starts == ()
+    waits = plan.pending[1]
+    assert (waits.uid, waits.code) == ("C", "waiting_for_quota")
+    names = ("nominal_milli", "used_milli", "available_milli", "missing_milli", "planned_milli")
+    assert [waits.evidence[name] for name in names] == [2000, 1000, 0, 1000, 1000]
+    helps = {remedy.code: remedy.params for remedy in waits.remedies}
+    assert helps["ask_for_quota"] == {"missing_milli": {"a100": 1000}, "starts_now": True}
+    assert helps["shorter_time_limit"] == {"time_limit_s": 3540.0, "starts_now": True}

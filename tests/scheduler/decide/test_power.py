@@ -8,7 +8,7 @@ import pytest
 from scheduler.core.errors import InvalidPlanError, InvalidPolicyError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy, PreemptionPolicy
-from scheduler.core.snapshot import FlavorSpec, JobSpec, Snapshot
+from scheduler.core.snapshot import FlavorSpec, JobSpec, RunningJob, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
 from scheduler.decide.power import board_mw, grid_mw, held_uw
@@ -116,6 +116,35 @@ def test_a_job_ahead_reserves_its_power() -> None:
     assert [start.uid for start in plan.starts] == ["short"]
     codes = {pending.uid: pending.code.value for pending in plan.pending}
     assert codes["long"] == "reserved"
+
+
+def beside_cordoned(*running: RunningJob) -> Snapshot:
+    """`q` waits for the two devices of a cordoned node, `r` for the one of a node that is ready.
+
+    A device draws 400 W.
+    """
+    fleet = FleetBuilder().node("a", devices=2, ready=False, note="cordoned").node("b", devices=1)
+    jobs = [job("q", devices=2, priority=5), job("r", devices=1)]
+    return world(fleet, jobs, running=running, tenants=[tenant("t", a100=9)])
+
+
+@BOTH
+def test_who_waits_for_nodes_that_are_not_ready_draws_no_power(strategy: str) -> None:
+    """Nothing runs: 0 + 400 W <= 400 W, whatever q hopes for."""
+    plan = plan_of(beside_cordoned(), strategy, 1000.0)
+    assert [start.uid for start in plan.starts] == ["r"]
+    assert [pending.code for pending in plan.pending] == ["nodes_unavailable"]
+
+
+def test_nor_is_it_counted_where_starts_are_expected_from_runtimes_as_observed() -> None:
+    """`run` holds 400 W of 1000 W on b, and jobs need half of their limit of 3600 s: r in 1800 s.
+
+    With 800 W more on top r would pass the cap for as long as q waits.
+    """
+    snapshot = beside_cordoned(running(job("run", devices=1), 1, [2]))
+    plan = plan_of(replace(snapshot, runtime_ratios=(0.5,) * 20), "rules", 1000.0)
+    expected = {pending.uid: pending.expected_start_p50_s for pending in plan.pending}
+    assert expected["r"] == NOW_S + 1800.0
 
 
 def test_the_verifier_counts_for_itself() -> None:
