@@ -11,6 +11,7 @@ from scheduler.simulate.baselines import fifo
 from scheduler.simulate.decider import by_policy
 from scheduler.simulate.metrics import totals
 from scheduler.simulate.pace import Pace
+from scheduler.simulate.report import figures
 from scheduler.simulate.result import End
 from scheduler.simulate.run import simulate
 from scheduler.simulate.traces.exported import read_trace, write_trace
@@ -112,6 +113,81 @@ def test_job_that_never_ran_is_counted_and_one_that_runs_is_taken_to_its_limit()
     [made] = record.trace.jobs
     assert (made.work, record.still_run, record.never_ran) == (3600.0, 1, 1)
     assert record.recorded.jobs[0].state is End.RUNNING
+
+
+def test_what_came_after_the_window_is_not_known_however_long_ago_it_was() -> None:
+    """It ran 600 s until the end of the window, of 1000 s, and 6000 s after it."""
+    world = World()
+    a = world.submit("a", devices=2, time_limit_s=36000)
+    world.cycle()
+    world.says(a, Phase.RUNNING)
+    world.cycle(after_s=0.0)
+    end = world.now + timedelta(seconds=600)
+    world.now += timedelta(seconds=6600)
+    world.says(a, Phase.SUCCEEDED)
+    world.cycle(after_s=0.0)
+    record = recording(cluster=world.cluster, since=end - timedelta(seconds=1000), now=end)
+    told = figures(record.recorded, record.trace.world.tenants)
+    assert (told["allocated_pct"], told["utilised_pct"]) == (60.0, 60.0)
+    assert (told["jobs"]["running"], told["jobs"]["completed"]) == (1, 0)
+    assert (told["completion_s"]["max"], record.still_run) == (None, 1)
+    assert record.trace.jobs[0].work == 36000.0
+
+
+def resumed(world: World, **more: object) -> Job:
+    """A job of both devices runs 600 s, is drained away, and waits for 600 s more."""
+    a = world.submit("a", devices=2, time_limit_s=36000, **more)
+    world.cycle()
+    world.says(a, Phase.RUNNING)
+    world.cycle(after_s=0.0)
+    world.now += timedelta(seconds=600)
+    world.cluster.nodes.update(scheduling="draining")
+    world.cycle(after_s=0.0)
+    world.cycle(after_s=0.0)
+    assert world.state(a) == "queued"
+    world.now += timedelta(seconds=600)
+    return a
+
+
+def test_job_that_waits_again_when_the_window_ends_has_not_ended() -> None:
+    world = World()
+    resumed(world)
+    record = since(world)
+    [seen] = record.recorded.jobs
+    assert (seen.state, seen.end_s, record.still_run) == (End.WAITING, None, 1)
+    assert record.trace.jobs[0].work == 36000.0  # to its limit, as others that have not ended
+    # without a checkpoint all 600 s are lost, of two devices
+    assert (seen.lost_s, seen.lost_device_s) == (600.0, 1200.0)
+    assert totals(record.recorded).utilised_device_s == 0.0
+
+
+@pytest.mark.parametrize(("saves_s", "saved_s"), [(0, 0.0), (250, 500.0)])
+def test_work_of_a_resumed_job_is_what_was_saved_and_its_last_attempt(
+    saves_s: int, saved_s: float
+) -> None:
+    """Of 600 s it saved none, or 500 where it saves every 250; it goes on for 60 and is done."""
+    world = World()
+    a = resumed(world, checkpoint_interval_s=saves_s)
+    world.cluster.nodes.update(scheduling="open")
+    world.cycle(after_s=0.0)
+    run(world, a, 60.0)
+    record = since(world)
+    [seen], [made] = record.recorded.jobs, record.trace.jobs
+    assert (made.work, record.still_run) == (saved_s + 60.0, 0)
+    assert (seen.state, seen.losses, seen.lost_s) == (End.COMPLETED, 1, 600.0 - saved_s)
+    assert totals(record.recorded).utilised_device_s == 2 * (saved_s + 60.0)
+
+
+def test_jobs_that_say_nothing_are_taken_to_have_saved_in_the_past_too() -> None:
+    # every 200 s: all 600 s of the first attempt
+    world = World()
+    a = resumed(world)
+    world.cluster.nodes.update(scheduling="open")
+    world.cycle(after_s=0.0)
+    run(world, a, 60.0)
+    begin = world.now - timedelta(days=1)
+    record = recording(cluster=world.cluster, since=begin, now=world.now, checkpoint_every_s=200.0)
+    assert record.trace.jobs[0].work == 660.0
 
 
 def test_evictions_of_the_past_are_counted_by_their_reason() -> None:

@@ -67,6 +67,16 @@ def test_all_runs_are_over_the_same_hour_also_where_a_job_runs_on_for_a_month() 
     assert "over the first 0.04167 days." in table
 
 
+def test_job_that_would_end_after_the_window_has_not_ended() -> None:
+    """Both devices each: a runs 600 s, and b after it, 200 s until the window ends and 100 more."""
+    world = World()
+    two_jobs_one_after_the_other(world)
+    world.now -= timedelta(seconds=100)
+    told = json.loads(play(world, "--policy", "fifo", "--json", "-"))
+    seen = [(run["jobs"]["completed"], run["jobs"]["running"]) for run in told["runs"]]
+    assert seen == [(1, 1), (1, 1)]
+
+
 def test_replay_writes_nothing_to_the_database() -> None:
     world = World()
     two_jobs_one_after_the_other(world)
