@@ -9,7 +9,8 @@ jobs, warm-up and end included.
 
 What each knows differs: least attained service knows nothing, max-min every job's throughput, and
 ours the throughput in that users name good flavors and a time limit (1.5 times the run time), of
-which their priority class follows. FIFO is there twice: on any flavor, and on the fastest free.
+which their priority class follows. Shortest first is told the same as ours. FIFO is there twice: on
+any flavor, and on the fastest free.
 
 Source: "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning Workloads", OSDI 2020,
 section 7.1 (the simulated cluster of 108 devices).
@@ -30,7 +31,7 @@ import numpy as np
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.management.arguments import number, seed, whole
-from scheduler.simulate.baselines import fifo
+from scheduler.simulate.baselines import fifo, shortest_first
 from scheduler.simulate.decider import Decider, by_policy
 from scheduler.simulate.jobs import SimJob
 from scheduler.simulate.metrics import totals
@@ -125,6 +126,7 @@ def policies(jobs: Sequence[SimJob], seed: int) -> Mapping[str, tuple[Decider, P
     return {
         "fifo": (fifo(), AT_EVENTS, any_flavor),
         "fifo_aware": (fifo(), AT_EVENTS, _as_it_is),
+        "shortest_first": (shortest_first(), AT_EVENTS, classified),
         "las": (least_attained(), IN_ROUNDS, _as_it_is),
         "max_min_aware": (max_min(rates, CLUSTER), IN_ROUNDS, _as_it_is),
         "ours": (by_policy(OURS), AT_EVENTS, classified),

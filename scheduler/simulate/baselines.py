@@ -28,13 +28,24 @@ def priority_only() -> Decider:
     return _InOrder("priority_only", lambda job: (-job.priority, job.submitted_s))
 
 
+def shortest_first() -> Decider:
+    """Return shortest time limit first; who does not fit is overtaken, nobody is evicted."""
+    return _InOrder("shortest_first", lambda job: (job.time_limit_s, job.submitted_s), waits=False)
+
+
 class _InOrder:
-    """Starts jobs in a fixed order until one does not fit, each on the first node that has room."""
+    """Starts jobs in a fixed order, each on the first node that has room.
+
+    Args:
+        name: its own.
+        order: smallest first.
+        waits: for one that does not fit all behind it wait.
+    """
 
     looks_at_mix = False
 
-    def __init__(self, name: str, order: Order) -> None:
-        self._name, self._order = name, order
+    def __init__(self, name: str, order: Order, *, waits: bool = True) -> None:
+        self._name, self._order, self._waits = name, order, waits
         self._room = Room()
 
     def __call__(self, snapshot: Snapshot, now_s: float) -> Plan:
@@ -49,9 +60,10 @@ class _InOrder:
         starts: list[Start] = []
         for job in jobs:
             start = self._room.start(job)
-            if start is None:
+            if start is not None:
+                starts.append(start)
+            elif self._waits:
                 break
-            starts.append(start)
         return starts
 
 

@@ -11,7 +11,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import DemandKind, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.simulate.attempt import Attempt
-from scheduler.simulate.baselines import fifo, priority_only
+from scheduler.simulate.baselines import fifo, priority_only, shortest_first
 from scheduler.simulate.decider import Decider
 from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationError
 from scheduler.simulate.expected import remembering
@@ -439,6 +439,16 @@ def test_job_that_gets_nothing_done_runs_until_its_limit_or_for_ever(decider: De
     assert of(simulate(site(), [slow], decider), "a").state is End.TIMED_OUT
     ever = replace(slow, spec=replace(slow.spec, time_limit_s=math.inf))
     assert of(simulate(site(), [ever, work("b", 1, 1)], fifo()), "a").state is End.RUNNING
+
+
+def test_shortest_limit_goes_first_and_passes_who_does_not_fit() -> None:
+    # two devices: a holds one until 100; b wants both, d and c one each
+    jobs = [work("a", 0, 100, limit_s=1e3), work("b", 1, 10, devices=2, limit_s=20.0)]
+    jobs += [work("c", 2, 30, limit_s=50.0), work("d", 1, 30, limit_s=60.0)]
+    result = simulate(site(devices=2), jobs, shortest_first(), pace=AT_ONCE)
+    # d comes first and takes it until 31; then c until 61; b needs both, from 100
+    starts = {job.uid: job.starts for job in result.jobs}
+    assert starts == {"a": (0.0,), "b": (100.0,), "c": (31.0,), "d": (1.0,)}
 
 
 def test_priority_goes_first_and_fifo_does_not_look_at_it() -> None:
