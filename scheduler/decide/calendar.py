@@ -39,6 +39,7 @@ class Calendar:
         moments = {t for one in self._all for t in (one.start_s, one.end_s)}
         self.times_s = sorted(t for t in moments if t > now_s)
         self._closed: dict[tuple[frozenset[int], tuple[int, ...]], IntArray] = {}
+        self._kept: dict[tuple[int, ...], IntArray] = {}
 
     def open_to(self, job: JobSpec) -> frozenset[int]:
         """Return which reservations the job may use, as positions known to this calendar."""
@@ -62,11 +63,7 @@ class Calendar:
 
     def _met(self, mine: frozenset[int], begin_s: float, end_s: float) -> tuple[int, ...]:
         return tuple(
-            i
-            for i, one in enumerate(self._all)
-            if one.end_s > begin_s
-            and (one.start_s < end_s or one.start_s <= begin_s)
-            and i not in mine
+            i for i, one in enumerate(self._all) if i not in mine and _meets(one, begin_s, end_s)
         )
 
     def closed(self, mine: frozenset[int], begin_s: float, end_s: float) -> IntArray:
@@ -83,6 +80,31 @@ class Calendar:
         key = (mine, met)
         found = self._closed.get(key)
         if found is None:
-            nodes = sorted({node for i in met for node in self._all[i].nodes})
-            found = self._closed[key] = np.array(nodes, dtype=np.int64)
+            found = self._closed[key] = self._nodes(met)
         return found
+
+    def kept(self, mine: frozenset[int], begin_s: float, end_s: float) -> IntArray:
+        """Return the nodes that are reserved for a job while it would run, ascending.
+
+        Who may use them takes them before others: those are for everybody.
+
+        Args:
+            mine: what `open_to` said of the job.
+            begin_s: start of the run, epoch seconds.
+            end_s: its end, as for `closed`.
+        """
+        if not mine or end_s < begin_s:
+            return NOBODY
+        met = tuple(i for i in sorted(mine) if _meets(self._all[i], begin_s, end_s))
+        found = self._kept.get(met)
+        if found is None:
+            found = self._kept[met] = self._nodes(met)
+        return found
+
+    def _nodes(self, some: Sequence[int]) -> IntArray:
+        nodes = sorted({node for i in some for node in self._all[i].nodes})
+        return np.array(nodes, dtype=np.int64)
+
+
+def _meets(one: Reservation, begin_s: float, end_s: float) -> bool:
+    return one.end_s > begin_s and (one.start_s < end_s or one.start_s <= begin_s)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scheduler.core.snapshot import IntArray, ReplicaPlacement
+from scheduler.decide.calendar import NOBODY
 from scheduler.decide.feasibility import Filter, Free, Layout
 from scheduler.decide.scoring import FloatArray, Scorer, choose_whole
 from scheduler.decide.topology import best_fit
@@ -22,6 +23,7 @@ class Site(NamedTuple):
         counts: (nodes,) replicas that each node takes.
         scores: (nodes,) score of one more replica.
         scorer: what gave the scores, and chooses devices.
+        first: nodes that are taken before all others, whatever the scores say.
     """
 
     layout: Layout
@@ -30,6 +32,7 @@ class Site(NamedTuple):
     counts: IntArray
     scores: FloatArray
     scorer: Scorer
+    first: IntArray = NOBODY
 
 
 class Fit(NamedTuple):
@@ -56,10 +59,24 @@ def place(site: Site, replicas: int, policy: str) -> tuple[tuple[ReplicaPlacemen
         replicas: how many.
         policy: spread (as many nodes as possible) or any other (as few as possible).
     """
-    taken = _spread(site, replicas) if policy == "spread" else _pack(site, replicas)
+    choose = _spread if policy == "spread" else _pack
+    taken = [one for part, count in _parts(site, replicas) for one in choose(part, count)]
     placed = [one for node, count in taken for one in _on_node(site, node, count)]
     score = sum(float(site.scores[node]) * count for node, count in taken) / replicas
     return tuple(placed), score
+
+
+def _parts(site: Site, replicas: int) -> Iterator[tuple[Site, int]]:
+    """Give how many replicas go to the nodes that come first, as many as fit, and to the others."""
+    if not len(site.first):
+        yield site, replicas
+        return
+    inside, outside = np.zeros_like(site.counts), site.counts.copy()
+    inside[site.first], outside[site.first] = site.counts[site.first], 0
+    most = min(replicas, int(inside.sum()))
+    for counts, count in ((inside, most), (outside, replicas - most)):
+        if count:
+            yield site._replace(counts=counts), count
 
 
 def _pack(site: Site, replicas: int) -> list[tuple[int, int]]:

@@ -293,10 +293,21 @@ class Session:
         if wish.level in WITHIN_NODE and not wish.required:
             island = self._open_site(job, replace(demand, within=wish.level), rows, end_s)
             site = island if island.counts.max(initial=0) >= replicas else site
-        return site._replace(counts=narrowed(self.layout, site.counts, wish, replicas))
+        return site._replace(counts=self._narrowed(job, site.counts, site.first, replicas))
+
+    def _narrowed(self, job: JobSpec, counts: IntArray, first: IntArray, replicas: int) -> IntArray:
+        """Return the counts of the nearest domains, those of the first nodes where they will do."""
+        if job.topology is None:
+            return counts
+        inside = np.zeros_like(counts)
+        inside[first] = counts[first]
+        enough = len(first) and reach(self.layout, inside, job.topology) >= replicas
+        return narrowed(self.layout, inside if enough else counts, job.topology, replicas)
 
     def _open_site(self, job: JobSpec, demand: Demand, rows: int, end_s: float) -> Site:
-        site = self.site(demand, rows)
+        site, mine = self.site(demand, rows), self.kind(job).mine
+        if mine:
+            site = site._replace(first=self.calendar.kept(mine, self.now_s, end_s))
         closed = self.closed(self.kind(job), self.now_s, end_s)
         return site._replace(counts=_without(site.counts, closed)) if len(closed) else site
 
@@ -343,19 +354,19 @@ class Session:
         start_s, demand = self.profile.times[k], self.demand(job, flavor)
         wanted, counts = self.filter(demand), np.zeros(self.layout.nodes, dtype=np.int64)
         counts[nodes] = wanted.count(part, nodes)
-        closed = self.closed(self.kind(job), start_s, start_s + job.time_limit_s)
-        counts[closed] = 0
+        kind, end_s = self.kind(job), start_s + job.time_limit_s
+        counts[self.closed(kind, start_s, end_s)] = 0
         if reach(self.layout, counts, job.topology) < job.replicas_min:
             return None
-        if job.topology:
-            counts = narrowed(self.layout, counts, job.topology, job.replicas_min)
+        first = self.calendar.kept(kind.mine, start_s, end_s)
+        counts = self._narrowed(job, counts, first, job.replicas_min)
         free = Free(*(table.copy() for table in self.profile.row(k)))
         for table, tight in zip(free, part, strict=True):
             table[nodes] = tight
         scorer = self.counts.scorer(demand)
         scores = np.zeros(self.layout.nodes)
         scores[nodes] = scorer.nodes(wanted, part, nodes)
-        site = Site(self.layout, wanted, free, counts, scores, scorer)
+        site = Site(self.layout, wanted, free, counts, scores, scorer, first)
         return Fit(flavor, job.replicas_min, start_s, site)
 
     # -- taking -------------------------------------------------------------------------------

@@ -132,3 +132,52 @@ WRONG = {
 def test_a_reservation_that_contradicts_itself_is_refused(reserved: Reservation) -> None:
     with pytest.raises(InvalidSnapshotError, match="reservation 'm'"):
         plan_of(one_node(reserved=reserved))
+
+
+@pytest.mark.parametrize("strategy", ["rules", "optimising"])
+@pytest.mark.parametrize("placement", ["pack", "spread"])
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_who_may_use_reserved_nodes_leaves_the_open_ones_to_others(
+    kept: int, placement: str, strategy: str
+) -> None:
+    """Each job fills a node; two have no reservation, and find room only if `a` uses its own."""
+    fleet = FleetBuilder().node("n1", devices=4).node("n2", devices=4).node("n3", devices=4)
+    queue = [job("a", devices=4, priority=5), job("b", devices=4), job("c", devices=4)]
+    mine = Reservation("r", NOW_S - 9, NOW_S + 9000, (kept,), jobs=frozenset({"a"}))
+    snapshot = replace(world(fleet, queue), reservations=(mine,))
+    policy = Policy(strategy=strategy, placement=placement)
+    plan = decide(snapshot, policy, now_s=NOW_S, budget_s=5.0)
+    nodes = {start.uid: start.replicas[0].node for start in plan.starts}
+    assert (nodes["a"], len(nodes)) == (kept, 3)
+
+
+def test_a_gang_takes_as_many_of_its_reserved_nodes_as_it_can() -> None:
+    """Three replicas of 4: two on the reserved n2 and n3, one on the first open node, n1."""
+    fleet = FleetBuilder().node("n1", devices=4).node("n2", devices=4).node("n3", devices=4)
+    fleet = fleet.node("n4", devices=4)
+    mine = Reservation("r", NOW_S + 600, NOW_S + 9000, (1, 2), frozenset({"t"}))
+    snapshot = world(fleet, [job("a", devices=4, replicas=3), job("b", tenant="u", devices=4)])
+    starts = plan_of(replace(snapshot, reservations=(mine,))).starts
+    nodes = {start.uid: [place.node for place in start.replicas] for start in starts}
+    assert nodes == {"a": [1, 2, 0], "b": [3]}
+
+
+def test_a_rack_that_is_reserved_for_a_job_goes_before_another_one() -> None:
+    """Both racks hold the gang of two; n1 and n2 of the first are open to everybody."""
+    fleet = FleetBuilder().node("n1", devices=4, rack="r1").node("n2", devices=4, rack="r1")
+    fleet = fleet.node("n3", devices=4, rack="r2").node("n4", devices=4, rack="r2")
+    mine = Reservation("r", NOW_S - 9, NOW_S + 9000, (2, 3), frozenset({"t"}))
+    snapshot = world(fleet, [job("a", devices=4, replicas=2, within="rack")])
+    (start,) = plan_of(replace(snapshot, reservations=(mine,))).starts
+    assert sorted(place.node for place in start.replicas) == [2, 3]
+
+
+def test_a_job_is_planned_on_the_nodes_that_are_reserved_for_it() -> None:
+    """Both nodes are free in an hour. `a` is planned on n2, so that `b` has n1 then."""
+    fleet = FleetBuilder().node("n1", devices=2).node("n2", devices=2)
+    runs = [running(job(f"r{n}", devices=2), n, [2 * n, 2 * n + 1]) for n in (0, 1)]
+    queue = [job("a", devices=2, priority=5), job("b", devices=2)]
+    mine = Reservation("r", NOW_S - 9, NOW_S + 90_000, (1,), jobs=frozenset({"a"}))
+    snapshot = replace(world(fleet, queue, running=runs), reservations=(mine,))
+    expected = {one.uid: one.expected_start_p90_s for one in plan_of(snapshot).pending}
+    assert expected == {"a": NOW_S + 3600, "b": NOW_S + 3600}
