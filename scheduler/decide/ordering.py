@@ -4,15 +4,17 @@ Order of criteria:
 0. Jobs that room is being made for (`JobSpec.promised_s`), so that nobody else takes it; then those
    that are overdue: their tenant owns what they ask for, and they have waited for so long that
    whoever holds it has run for the least time. Else its department's standing, or what is reserved
-   for others, could keep from a tenant what is its own.
+   for others, could keep from a tenant what is its own. That is towards other tenants: behind a
+   higher class of its own tenant that may use one of the same flavors, a job is not overdue.
 1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
    before one that must borrow, and of two that borrow the one of smaller dominant share.
 2. Priority class (its weight is raised until no other factor can overturn it), then the sum of
    fair share, age, size and quality of service; the parts are kept for display.
 3. Submit time, then uid.
 
-Within a tenant and a set of flavors only 2 and 3 count. No criterion of one job looks at another
-that waits, so that taking a waiting job away leaves the order of the others as it was.
+Within a tenant and a set of flavors only 2 and 3 count. But for who is overdue, no criterion of one
+job looks at another that waits, so that taking a waiting job away leaves the order of the others as
+it was.
 
 Source: Kueue fair sharing for 1 (`fairness.dominant`); Slurm priority_multifactor for 2.
 """
@@ -25,6 +27,9 @@ from scheduler.core.policy import PriorityWeights, QosFactors
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.fairness.dominant import Path
+
+PROMISED, OVERDUE, NEITHER = range(3)
+"""Ranks: room is being made for the job; it has waited too long for what its tenant owns."""
 
 
 class Ranked(NamedTuple):
@@ -88,6 +93,10 @@ def _size(job: JobSpec, scale: Scale) -> float:
     else:
         asked, whole = job.shape.cpu_milli * job.replicas_min, scale.cpu_milli
     return min(1.0, max(0.0, asked / whole))
+
+
+def _rank(job: JobSpec, *, overdue: bool) -> int:
+    return PROMISED if job.promised_s else OVERDUE if overdue else NEITHER
 
 
 class Entry(NamedTuple):
@@ -154,10 +163,15 @@ class Queue:
             entries.setdefault(Group(job.tenant, usable, not job.promised_s), []).append(entry)
         self._groups = sorted(entries)
         self._entries = [entries[group] for group in self._groups]
+        self._of_tenant: dict[str, list[int]] = {}
+        for g, group in enumerate(self._groups):
+            self._of_tenant.setdefault(group.tenant, []).append(g)
+        self._held_back: set[int] = set()  # groups whose head is overdue, behind a higher class
         self._heads: list[Head] = []
         self._turn = 0  # whose job has its turn; that group has no head meanwhile
-        for g, waiting in enumerate(self._entries):
+        for waiting in self._entries:
             heapq.heapify(waiting)
+        for g in range(len(self._groups)):
             self._push(g)
 
     def _push(self, g: int) -> None:
@@ -169,12 +183,37 @@ class Queue:
         first = self._entries[g][0]
         path = self._shares.path(tenant, flavors)
         priority = first.priority - self._fair(tenant)
-        rank = self._rank(self._jobs[first.uid][0])
+        job = self._jobs[first.uid][0]
+        overdue = self._overdue(job)
+        if overdue and self._is_behind(job, flavors):
+            self._held_back.add(g)
+            overdue = False
+        rank = _rank(job, overdue=overdue)
         return Head(rank, path, priority, first.submitted_s, first.uid, g)
 
-    def _rank(self, job: JobSpec) -> int:
-        """Return 0 for a job that room is being made for, 1 for one that is overdue, else 2."""
-        return 0 if job.promised_s else 2 - self._overdue(job)
+    def _is_behind(self, job: JobSpec, flavors: tuple[str, ...]) -> bool:
+        """Return whether a higher class of the job's tenant waits for one of the same flavors."""
+        for g in self._of_tenant.get(job.tenant, ()):
+            waiting = self._entries[g]
+            if waiting and self._jobs[waiting[0].uid][0].priority > job.priority:
+                others = self._groups[g].flavors
+                if others == flavors or not set(others).isdisjoint(flavors):
+                    return True
+        return False
+
+    def _let_pass(self, tenant: str) -> None:
+        """Put heads of a tenant where they belong that no higher class of it holds back now."""
+        passed = {
+            g
+            for g in self._held_back.intersection(self._of_tenant[tenant])
+            if not self._is_behind(self._jobs[self._entries[g][0].uid][0], self._groups[g].flavors)
+        }
+        if passed:
+            self._held_back -= passed
+            self._heads = [head for head in self._heads if head.group not in passed]
+            heapq.heapify(self._heads)
+            for g in sorted(passed):
+                self._push(g)
 
     def _fair(self, tenant: str) -> float:
         return self._fair_weight * self._shares.factor(tenant, self._flavors)
@@ -186,7 +225,8 @@ class Queue:
         """
         path = self._shares.path(job.tenant, usable)
         priority = -sum(parts.values()) - self._fair(job.tenant)
-        key = (self._rank(job), path, priority, job.submitted_s, job.uid)
+        overdue = self._overdue(job) and not self._is_behind(job, usable)
+        key = (_rank(job, overdue=overdue), path, priority, job.submitted_s, job.uid)
         heads = self._heads[:1] + ([self._head(self._turn)] if self._entries[self._turn] else [])
         return all(key < head[:5] for head in heads)
 
@@ -200,8 +240,11 @@ class Queue:
                 continue
             heapq.heappop(self._heads)
             heapq.heappop(self._entries[g])
+            self._held_back.discard(g)
             self._turn = g
             position += 1
             job, parts = self._jobs[head.uid]
             yield Ranked(job, position, {**parts, "fair_share": self._fair(job.tenant)})
             self._push(g)  # after the caller has booked what this job got
+            if self._held_back:
+                self._let_pass(job.tenant)

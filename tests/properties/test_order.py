@@ -62,21 +62,27 @@ def test_a_lower_class_comes_before_a_higher_one_only_where_that_one_must_borrow
 ) -> None:
     """So no job that is entitled and fits is passed by one of a lower class that is not overdue.
 
+    One that is passes those of other tenants only, and of its own those that use other flavors.
+
     What starts after it in spite of a lower class is backfill: it fits in every row of the time
     profile on which the planned start of the one ahead is reserved.
     """
     turns = Turns(snapshot, RULES, now_s=NOW_S)
     left = {job.uid: job for job in turns.candidates}
 
+    def usable(job: JobSpec) -> set[str]:
+        return {turns.session.flavor_name(f) for f in turns.session.allowed(job)}
+
     def standing(job: JobSpec) -> Path:
-        flavors = [turns.session.flavor_name(f) for f in turns.session.allowed(job)]
-        return turns.shares.path(job.tenant, tuple(name for name in flavors if name))
+        return turns.shares.path(job.tenant, tuple(sorted(usable(job) - {""})))
 
     for ranked in turns.queue():
         job = left.pop(ranked.job.uid)
         higher = [other for other in left.values() if other.priority > job.priority]
         overdue = overdue_from_s(job, RULES.preemption) <= NOW_S
-        assert overdue or all(standing(job) < standing(other) for other in higher)
+        for other in higher:
+            own = job.tenant == other.tenant and usable(job) & usable(other)
+            assert (overdue and not own) or standing(job) < standing(other)
         turns.turn(ranked)
 
 

@@ -1,7 +1,7 @@
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.reasons import WaitReason
-from scheduler.core.snapshot import Snapshot
+from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.cycle import decide
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
@@ -103,3 +103,33 @@ def test_where_no_quota_says_who_owns_what_nobody_is_overdue() -> None:
     owners = [tenant("t", cpu=4), tenant("u", cpu=0)]
     plan = plan_of(world(fleet, waiting, tenants=owners))
     assert [start.uid for start in plan.starts] == ["old"]
+
+
+def overdue_beside(high: JobSpec, *others: JobSpec, free: int = 1) -> list[str]:
+    """Return who starts on so many free a100; a job of t has waited for two hours for one.
+
+    The only h100 is taken. t and u own four of both.
+    """
+    fleet = FleetBuilder().flavor("h100", cu=900.0).node("n1", devices=free)
+    fleet.node("n2", devices=1, flavor="h100")
+    held = running(job("held", devices=1, flavors=["h100"], limit_s=90_000), 1, [free])
+    low = job("low", devices=1, flavors=["a100"], submitted_s=NOW_S - 7200)
+    owners = [tenant("t", a100=4, h100=4), tenant("u", a100=4, h100=4)]
+    plan = plan_of(world(fleet, [low, high, *others], running=[held], tenants=owners))
+    return [start.uid for start in plan.starts]
+
+
+def test_who_is_overdue_does_not_pass_a_higher_class_of_its_tenant_that_could_use_the_same() -> (
+    None
+):
+    """`high` may use either flavor, so that the two are not compared as one set of jobs."""
+    assert overdue_beside(job("high", devices=1, priority=9)) == ["high"]
+    assert overdue_beside(job("high", devices=1, priority=9, flavors=["h100"])) == ["low"]
+    assert overdue_beside(job("high", tenant="u", devices=1, priority=9)) == ["low"]
+
+
+def test_who_is_overdue_follows_at_once_when_the_higher_class_has_had_its_turn() -> None:
+    """Two are free: `other`, of another tenant and a class between them, comes third."""
+    high = job("high", devices=1, priority=9)
+    other = job("other", tenant="u", devices=1, priority=5)
+    assert overdue_beside(high, other, free=2) == ["high", "low"]
