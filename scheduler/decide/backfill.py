@@ -4,7 +4,10 @@ Row 0 is now; every further row begins where a running or planned job ends. A jo
 if it fits in *every* row until its own end, so nobody starts in the way of a reservation: that is
 conservative backfill, and a reservation's row is the planned start.
 
-Source: Slurm sched/backfill (bf_window, bf_resolution, bf_max_job_test; sched_config).
+Where rows begin that nobody planned, and how ends are rounded so that they are few, says `moments`.
+
+Source: Slurm sched/backfill (bf_window, bf_resolution, bf_max_job_test, bf_node_space_size: it
+plans no further when that table is full; sched_config).
 """
 
 import bisect
@@ -22,18 +25,11 @@ from scheduler.decide.foes import ANYBODY, Foes
 from scheduler.decide.power import held_uw
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 
-RUNNING_ROWS = 48
-"""Ends of running jobs are merged (rounded up) into at most this many rows."""
-
 SOFT_ROWS = 96
-"""Beyond this many rows a new end is rounded up to a row that exists."""
+"""Up to so many rows one begins wherever a job ends; beyond, the end may be rounded up."""
 
 HARD_ROWS = 192
-"""There are never more rows than this, however long the time limits grow."""
-
-EXACT_ROWS = 16
-"""So many times are rows of their own, not merged with others: those when evicted jobs are gone."""
-
+"""There are never more rows than this; with as many, nobody else is planned ahead."""
 
 HUGE_BYTES = 4 << 20
 """From so many bytes on, numpy asks for huge pages (its NUMPY_MADVISE_HUGEPAGE)."""
@@ -117,7 +113,8 @@ class Profile:
         running: what is held now.
         ends_s: (holds,) when each of the holds ends, epoch seconds after `now_s`.
         now_s: epoch seconds.
-        exact: times after now that begin rows of their own.
+        grid: times after now at which rows begin, ascending; the last is no earlier than an end.
+        exact: more such times, at which nothing ends.
         board: (nodes, width) board power in milliwatts; None = nobody asks for it.
         idle_uw: of what is not free although nothing runs there.
     """
@@ -131,16 +128,15 @@ class Profile:
         ends_s: Sequence[float],
         *,
         now_s: float,
+        grid: Sequence[float],
         exact: Sequence[float] = (),
         board: IntArray | None = None,
         idle_uw: int = 0,
     ) -> None:
-        self.layout, own = layout, frozenset(exact)
-        merged = _merged_ends([end_s for end_s in ends_s if end_s not in own], RUNNING_ROWS)
-        self._ends = ends = sorted({*merged, *_merged_ends(exact, EXACT_ROWS)})
-        self.times = [now_s, *ends]
+        self.layout, self._grid = layout, grid
+        self.times = sorted({now_s, *grid, *exact})
         self.rows = list(range(len(self.times)))
-        released = 1 + np.searchsorted(np.array(ends), np.array(ends_s))
+        released = self._released(ends_s)
         self._tables = _freed(free, running, released, len(self.rows), layout.foes)
         self.ledger = QuotaLedger(tree, HARD_ROWS)
         self.ledger.load(_held(tree, running, released, len(self.rows)))
@@ -173,17 +169,24 @@ class Profile:
         self.rows.insert(at, target)
         self._windows.clear()
 
-    def _row_at(self, end_s: float) -> int:
-        """Return the logical row in which something that ends at `end_s` is free again.
+    @property
+    def is_full(self) -> bool:
+        """Return whether rows are used up: then what is planned cannot be told apart."""
+        return len(self.times) == HARD_ROWS
 
-        That is one past the last row where rows are used up: then it is never seen to end, which
-        keeps the profile bounded and errs on the side of those who wait.
+    def _row_at(self, start_s: float, end_s: float) -> int:
+        """Return the logical row in which something that runs in [start_s, end_s) is free again.
+
+        The fewer rows are left, the larger the part of its length by which its end is rounded up:
+        so jobs that follow each other add up to no larger a part of their wait. Where rows are used
+        up it is free with the next one, or never seen to end, at the cost of those who wait.
         """
         at, rows = bisect.bisect_left(self.times, end_s), len(self.times)
-        most = HARD_ROWS if at == rows else SOFT_ROWS
-        known = at < rows and self.times[at] == end_s
-        if rows < most and not known:
-            self._insert(at, end_s)
+        part = max(0.0, (rows - SOFT_ROWS) / (HARD_ROWS - SOFT_ROWS))
+        latest_s = end_s + part * (end_s - start_s)
+        known = at < rows and self.times[at] <= latest_s
+        if not (known or self.is_full):
+            self._insert(at, latest_s)
         return at
 
     # -- reading ------------------------------------------------------------------------------
@@ -239,7 +242,7 @@ class Profile:
         Its board power, too, unless nothing of it `draws` any: who only waits there needs none.
         """
         self._left.clear()
-        last = self._row_at(end_s)
+        last = self._row_at(start_s, end_s)
         first = bisect.bisect_left(self.times, start_s)
         rows = self.quota_rows(first, last)
         for charge in hold.charges:
@@ -267,7 +270,12 @@ class Profile:
 
     def released_row(self, end_s: float) -> int:
         """Return the logical row in which a running job that ends then is gone."""
-        return bisect.bisect_left(self.times, self._ends[bisect.bisect_left(self._ends, end_s)])
+        return bisect.bisect_left(self.times, self._grid[bisect.bisect_left(self._grid, end_s)])
+
+    def _released(self, ends_s: Sequence[float]) -> IntArray:
+        """Return (holds,) `released_row` of many."""
+        grid = np.array(self._grid)
+        return np.searchsorted(self.times, grid[np.searchsorted(grid, ends_s)])
 
     def _take(self, hold: Hold, rows: IntArray, sign: int = 1) -> None:
         tables = self._tables
@@ -364,13 +372,3 @@ def _minimum(table: IntArray, rows: IntArray) -> IntArray:
     for row in rows[1:]:
         np.minimum(least, table[row], out=least)
     return least
-
-
-def _merged_ends(ends: Sequence[float], most: int) -> list[float]:
-    """Return about `most` ends, ascending; the last of each group stands for the group."""
-    distinct = sorted(set(ends))
-    step = -(-len(distinct) // most) or 1
-    merged = distinct[step - 1 :: step]
-    if distinct and merged[-1:] != distinct[-1:]:
-        merged.append(distinct[-1])
-    return merged

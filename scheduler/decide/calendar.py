@@ -23,7 +23,7 @@ class Calendar:
     """The reservations of a snapshot that are not over.
 
     Attributes:
-        times_s: when one begins or ends, after now, ascending: before and after, rooms differ.
+        begins_s, ends_s: when one begins, and when one ends, after now, ascending.
 
     Args:
         reservations: any order.
@@ -36,8 +36,8 @@ class Calendar:
     ) -> None:
         self._tree = tree
         self._all = [one for one in reservations if one.end_s > now_s]
-        moments = {t for one in self._all for t in (one.start_s, one.end_s)}
-        self.times_s = sorted(t for t in moments if t > now_s)
+        self.begins_s = sorted({one.start_s for one in self._all if one.start_s > now_s})
+        self.ends_s = sorted({one.end_s for one in self._all})
         self._closed: dict[tuple[frozenset[int], tuple[int, ...]], IntArray] = {}
         self._kept: dict[tuple[int, ...], IntArray] = {}
 

@@ -13,9 +13,10 @@ waits from runtimes.
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec
@@ -29,6 +30,16 @@ ALIKE = 0.1
 """Correlation of the errors of runtimes: jobs that run at the same time are often of one kind."""
 
 
+FAR = 0.1
+"""This part of the starts planned is not looked at where the pace of the others is asked."""
+
+_Flavors: TypeAlias = frozenset[int]
+"""Flavors that a job may use."""
+
+EVERYBODY: _Flavors = frozenset()
+"""Stands for all jobs; one that needs no device may use `feasibility.ANY`."""
+
+
 class Waiting(NamedTuple):
     """A job that waits: its answer, and its planned start where one was found."""
 
@@ -40,9 +51,9 @@ class Waiting(NamedTuple):
 def with_expected_starts(session: Session, waiting: Sequence[Waiting]) -> tuple[Pending, ...]:
     """Return the pending jobs with their expected starts, never before now and P50 <= P90.
 
-    A job beyond the planned depth gets the pace of those planned: with n expected within h
-    seconds, the k-th waiting job is expected after k * h / n. Either is then corrected by what
-    past expectations were worth (`calibration`). Nobody is expected before its back-off ends.
+    A job beyond the planned depth gets the pace of those planned (`_by_pace`). Either is then
+    corrected by what past expectations were worth (`calibration`). Nobody is expected before its
+    back-off ends.
 
     Args:
         session: the state after every job had its turn.
@@ -50,29 +61,60 @@ def with_expected_starts(session: Session, waiting: Sequence[Waiting]) -> tuple[
     """
     expected = _expected(session, waiting)
     calibration = Calibration(session.snapshot.expectations)
-    queue = [one.pending.uid for one in waiting if one.pending.position]
-    last = max((k for k, uid in enumerate(queue) if uid in expected), default=len(queue))
-    pace = _pace(session.now_s, [expected[uid] for uid in queue if uid in expected])
+    paced = _by_pace(session, [one for one in waiting if one.pending.position], expected)
     answered = []
-    for k, one in enumerate(waiting):
-        basis, at = "plan", expected.get(one.pending.uid)
-        if (
-            at is None
-            and last < k < len(queue)
-            and one.pending.code is not WaitReason.NODES_UNAVAILABLE
-        ):
-            basis = "rate"
-            at = (session.now_s + (k + 1) * pace[0], session.now_s + (k + 1) * pace[1])
+    for one in waiting:
+        uid = one.pending.uid
+        basis, at = ("plan", expected[uid]) if uid in expected else ("rate", paced.get(uid))
         answered.append(_told(session.now_s, calibration, one, at, basis) if at else one.pending)
     return tuple(answered)
 
 
-def _pace(now_s: float, starts: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Return the seconds a start takes at the median and at P90, 0 where none is expected."""
-    if not starts:
-        return 0.0, 0.0
-    middle, late = (max(times_s) - now_s for times_s in zip(*starts, strict=True))
-    return middle / len(starts), late / len(starts)
+def _by_pace(
+    session: Session, queue: Sequence[Waiting], expected: Mapping[str, tuple[float, float]]
+) -> dict[str, tuple[float, float]]:
+    """Return uid -> (P50, P90) start of the jobs behind the last that is planned.
+
+    The k-th of those that may use the same flavors takes k times as long as they need for a start;
+    where none of them is planned, the k-th of all takes k times as long as all need.
+    """
+    last = max((k for k, one in enumerate(queue) if one.pending.uid in expected), default=math.inf)
+    paces, places, found = _paces(session, queue, expected), Counter[_Flavors](), {}
+    for k, one in enumerate(queue):
+        alike = frozenset(session.allowed(one.job))
+        places.update((alike, EVERYBODY))
+        if k > last and one.pending.code is not WaitReason.NODES_UNAVAILABLE:
+            of = alike if alike in paces else EVERYBODY
+            middle, late = (session.now_s + places[of] * each_s for each_s in paces[of])
+            found[one.pending.uid] = (middle, late)
+    return found
+
+
+def _paces(
+    session: Session, queue: Sequence[Waiting], expected: Mapping[str, tuple[float, float]]
+) -> dict[_Flavors, tuple[float, float]]:
+    """Return by flavors the seconds that a start takes at the median and at P90."""
+    starts: dict[_Flavors, list[tuple[float, float]]] = {}
+    for one in queue:
+        if at := expected.get(one.pending.uid):
+            for flavors in (frozenset(session.allowed(one.job)), EVERYBODY):
+                starts.setdefault(flavors, []).append(at)
+    paces = {}
+    for flavors, some in starts.items():
+        middle, late = zip(*some, strict=True)
+        paces[flavors] = (_pace(session.now_s, middle), _pace(session.now_s, late))
+    return paces
+
+
+def _pace(now_s: float, starts_s: Sequence[float]) -> float:
+    """Return the seconds a start takes: with n expected within h seconds, h / n.
+
+    The last tenth is left out, and one at least where there is another: a gang that waits for half
+    of a site to drain, or for a device that is held for a month, says nothing of how fast the
+    others start that wait with it.
+    """
+    n = max(1, len(starts_s) - max(1, math.ceil(FAR * len(starts_s))))
+    return (sorted(starts_s)[n - 1] - now_s) / n
 
 
 def _told(

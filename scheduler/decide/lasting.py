@@ -109,7 +109,7 @@ def lasts_until_s(session: Session, pending: Sequence[Pending]) -> float:
         return now_s  # its end moves along with the time
     moments = [now_s + LASTING_S]
     moments += session.held.ends_s(by_limit(now_s))
-    moments += session.calendar.times_s
+    moments += [*session.calendar.begins_s, *session.calendar.ends_s, session.grid.lasts_until_s]
     moments += _of_jobs(session)
     moments += _of_order(session.policy.order, jobs, pending, now_s)
     return min(moment for moment in moments if moment >= now_s)

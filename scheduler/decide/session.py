@@ -25,6 +25,7 @@ from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout, flav
 from scheduler.decide.foes import Foes, met_pairs
 from scheduler.decide.holdings import Ends, Holdings, by_limit, without
 from scheduler.decide.kinds import Kind, Kinds
+from scheduler.decide.moments import grid_of
 from scheduler.decide.placement import Fit, Site, place
 from scheduler.decide.power import PowerCap
 from scheduler.decide.quota import Charge, QuotaTree
@@ -57,6 +58,7 @@ class Session:
 
     Attributes:
         profile: capacity and quota over time.
+        grid: when its rows begin, whatever is planned.
         allowance: what quota and power cap leave on it.
         power: the cap on board power.
         counts: what was counted on it.
@@ -106,10 +108,9 @@ class Session:
             ends: says when each job that runs or was started in this cycle ends.
             idle_uw: board power of what is not free although nothing runs there, microwatts.
         """
-        cells, ends_s, exact = self.held.cells(), self.held.ends_s(ends), self.held.leaving_s()
-        if ends_s and allows_any(self.policy):
-            exact.add(self.notice_s)
-        exact.update(self.calendar.times_s)
+        cells, ends_s = self.held.cells(), self.held.ends_s(ends)
+        self.grid = grid_of(ends_s, self.held.leaving_s(), self.calendar, now_s=self.now_s)
+        notice = (self.notice_s,) if ends_s and allows_any(self.policy) else ()
         self.profile = Profile(
             self.layout,
             free,
@@ -117,7 +118,8 @@ class Session:
             cells,
             ends_s,
             now_s=self.now_s,
-            exact=sorted(exact),
+            grid=self.grid.times_s,
+            exact=notice,
             board=self.power.grid_mw(self.layout.flavor),
             idle_uw=idle_uw,
         )

@@ -152,7 +152,8 @@ class Turns:
         if why.code is WaitReason.NODES_UNAVAILABLE:
             self.session.take_unavailable(job)
         outlook = Outlook(None)
-        if len(self._waiting) < self.policy.backfill_depth:
+        ahead = len(self._waiting) < self.policy.backfill_depth
+        if ahead and not self.session.profile.is_full:
             outlook = self._plan_ahead(job, self.session.fit_later(job))
         elif self._owns(job):  # however far back: what a tenant owns it can have back
             outlook = self._plan_ahead(job, None)

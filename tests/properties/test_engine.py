@@ -38,7 +38,7 @@ def plan_of(snapshot: Snapshot, policy: Policy) -> Plan:
 
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=60, deadline=None)
-@given(worlds())
+@given(worlds() | worlds(eventful=True))
 def test_every_plan_passes_the_verifier_and_answers_every_job_once(
     policy: Policy, snapshot: Snapshot
 ) -> None:
@@ -103,7 +103,7 @@ def test_the_order_of_the_input_changes_nothing(
 
 
 @settings(max_examples=60, deadline=None)
-@given(worlds(), st.data())
+@given(worlds() | worlds(eventful=True), st.data())
 def test_a_waiting_job_of_lower_order_never_delays_a_higher_one(
     snapshot: Snapshot, data: st.DataObject
 ) -> None:

@@ -43,7 +43,7 @@ def plan_of(snapshot: Snapshot, policy: Policy, *, last: Decided | None = None) 
 @st.composite
 def restless(draw: st.DrawFn) -> Snapshot:
     """A world in which clocks matter: back-offs, delays, promises, and jobs told to leave."""
-    snapshot = draw(worlds(6))
+    snapshot = draw(worlds(6) | worlds(4, eventful=True))
     now_s, jobs, held = snapshot.now_s, [], []
     for job in snapshot.pending:
         changes: dict[str, Any] = draw(

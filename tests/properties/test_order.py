@@ -34,7 +34,7 @@ def order_of(snapshot: Snapshot) -> list[str]:
 
 
 @settings(max_examples=80, deadline=None)
-@given(worlds(), st.data())
+@given(worlds() | worlds(eventful=True), st.data())
 def test_taking_a_waiting_job_away_changes_nothing_for_those_ahead_of_it(
     snapshot: Snapshot, data: st.DataObject
 ) -> None:

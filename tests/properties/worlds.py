@@ -139,12 +139,39 @@ def reservations(draw: st.DrawFn, fleet: FleetBuilder) -> list[Reservation]:
 
 
 @st.composite
-def worlds(draw: st.DrawFn, max_jobs: int = 8) -> Snapshot:
+def many_ends(draw: st.DrawFn, node: int) -> list[RunningJob]:
+    """Hold a node of 64 cores by 60 jobs that all end at other times."""
+    first_s, step_s = draw(st.sampled_from([(45.0, 1.0), (90.0, 61.0), (3600.0, 0.5)]))
+    tenant = draw(st.sampled_from(TENANTS))
+    return [
+        running(job(f"end{i:02}", tenant=tenant, limit_s=first_s + i * i * step_s), node, ())
+        for i in range(60)
+    ]
+
+
+@st.composite
+def many_windows(draw: st.DrawFn, fleet: FleetBuilder) -> list[Reservation]:
+    """Set the same nodes aside again and again."""
+    nodes = tuple(sorted(draw(st.sets(st.integers(0, len(fleet.nodes) - 1)))))
+    every_s, lasts_s = draw(st.sampled_from([(3600.0, 600.0), (1800.0, 900.0), (86400.0, 60.0)]))
+    first_s = NOW_S + draw(st.sampled_from([-100.0, 300.0, 2000.0]))
+    begins = [first_s + k * every_s for k in range(draw(st.integers(17, 40)))]
+    return [Reservation(f"w{k:02}", at, at + lasts_s, nodes) for k, at in enumerate(begins)]
+
+
+@st.composite
+def worlds(draw: st.DrawFn, max_jobs: int = 8, *, eventful: bool = False) -> Snapshot:
+    """Draw a world; an eventful one has more ends and windows than the time profile has rows."""
     fleet = draw(fleets())
     held = draw(busy(fleet))
+    windows: list[Reservation] = []
+    if eventful:
+        held += draw(many_ends(len(fleet.nodes)))
+        fleet.node("z", cpu=64)
+        windows = draw(many_windows(fleet))
     queue = [draw(jobs(f"j{i}")) for i in range(draw(st.integers(0, max_jobs)))]
     snapshot = world(fleet, queue, running=held, tenants=draw(trees()))
     usage = {slug: draw(st.floats(0, 1)) for slug in TENANTS}
     ratios = draw(st.sampled_from([(), (0.0,) * 12, tuple(k / 20 for k in range(1, 21))]))
-    calendar = tuple(draw(reservations(fleet)))
+    calendar = (*draw(reservations(fleet)), *windows)
     return replace(snapshot, usage_decayed=usage, runtime_ratios=ratios, reservations=calendar)
