@@ -22,7 +22,7 @@ from scheduler.core.snapshot import DemandKind, JobSpec, Snapshot
 from scheduler.models import HEAVY, DeviceHold, Job, JobEvent, Placement, ReplicaHold
 from scheduler.services.checkpoints import safe_until
 from scheduler.simulate.holdings import Holdings
-from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.jobs import LEAST_CHECKPOINT_S, SimJob
 from scheduler.simulate.result import Capacity, End, History, Result, Span
 from scheduler.simulate.traces.exported import Trace
 from scheduler.simulate.traces.fleet import all_free
@@ -244,7 +244,9 @@ def _sim_job(
         again,
         work=max(speeds[-1] * LEAST_S, work - speeds[0] * passed_s),
         throughput=throughput,
-        checkpoint_every_s=saves_s or (every_s if spec.shape.devices else 0.0),
+        checkpoint_every_s=max(saves_s, LEAST_CHECKPOINT_S)  # a fast clock makes it shorter
+        if saves_s
+        else (every_s if spec.shape.devices else 0.0),
     )
 
 

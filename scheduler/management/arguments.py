@@ -5,6 +5,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Callable
 
 from scheduler.decide.bounds import MOST_SEED
+from scheduler.simulate.jobs import LEAST_CHECKPOINT_S
 
 
 def whole(least: int, most: int | None = None) -> Callable[[str], int]:
@@ -52,6 +53,18 @@ def number(
         return found
 
     return read
+
+
+def interval(text: str) -> float:
+    """Return the seconds between checkpoints: 0 for never, or what the simulator's jobs may have.
+
+    Raises:
+        ArgumentTypeError: it is neither.
+    """
+    every_s = number(0)(text)
+    if 0 < every_s < LEAST_CHECKPOINT_S:
+        raise ArgumentTypeError(f"{text!r} is neither 0 nor {LEAST_CHECKPOINT_S:g} at least")
+    return every_s
 
 
 def seed(text: str) -> int:

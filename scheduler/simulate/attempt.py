@@ -64,10 +64,16 @@ class Attempt:
             return first, End.COMPLETED
         return first, End.FAILED if first == failed_s else End.TIMED_OUT
 
-    def next_checkpoint_s(self) -> float:
-        """Return when its work is saved next; inf = never."""
+    def save_due(self, now_s: float) -> bool:
+        """Save the work up to the last checkpoint that was due, and return whether there was one.
+
+        Checkpoints change nothing until somebody looks: years of them cost no more than one.
+        """
         every_s = self.job.checkpoint_every_s
-        return self.since_s + every_s if every_s else math.inf
+        if not every_s or now_s - self.since_s < every_s:
+            return False
+        self.save(self.since_s + (now_s - self.since_s) // every_s * every_s)
+        return True
 
     def save(self, now_s: float) -> None:
         """Save the work that was done until now."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.simulate.errors import InvalidSimulationError
 
+LEAST_CHECKPOINT_S = 1.0
+"""Nobody saves more often than every second; a smaller number is a mistake in its unit."""
+
 
 @dataclass(frozen=True, slots=True)
 class SimJob:
@@ -21,7 +24,8 @@ class SimJob:
             that is not named gets nothing done. Empty: 1 everywhere. "" is a job without devices.
         scaling: r times the least replicas work r^scaling times as fast; 0 to 1.
         startup_s: seconds from a start or a resize until work goes on.
-        checkpoint_every_s: seconds of work between checkpoints; 0 = it never saves anything.
+        checkpoint_every_s: seconds of work between checkpoints, LEAST_CHECKPOINT_S at least; 0 = it
+            never saves anything.
         saves_when_told: it saves its work when it is told to end.
         fails_after_s: seconds after a start at which it fails for good; inf = never.
     """
@@ -77,6 +81,11 @@ def checked_jobs(jobs: Iterable[SimJob], *, begin_s: float) -> list[SimJob]:
         wrong = _wrong(job, begin_s)
         if wrong:
             raise InvalidSimulationError(f"{wrong} of job {uid!r} cannot be simulated")
+        if 0 < job.checkpoint_every_s < LEAST_CHECKPOINT_S:
+            raise InvalidSimulationError(
+                f"checkpoint_every_s {job.checkpoint_every_s} of job {uid!r} cannot be simulated: "
+                f"give 0 for never, or {LEAST_CHECKPOINT_S:g} s at least"
+            )
     return sorted(ordered, key=lambda job: (job.spec.submitted_s, job.spec.uid))
 
 

@@ -120,7 +120,7 @@ class Result:
         spans: in order of end, then uid; those that still ran are closed at `end_s`.
         capacity: steps, ascending; the first at `begin_s`.
         events: how many events of jobs there were: arrivals, starts, ends, evictions, resizes,
-            checkpoints, losses.
+            losses.
         cycles: how often the decider was asked.
     """
 

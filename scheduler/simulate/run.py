@@ -5,11 +5,12 @@
     result  = simulate(world, jobs, by_policy(Policy(strategy="rules")))
     summary = metrics.totals(result)
 
-What happens, and in this order where it happens at the same instant: a checkpoint is written; a job
-ends (done, failed or at its time limit); a job that was told to leave does; a node changes; a job
-arrives; a cycle runs. Each of them but a checkpoint asks for a cycle, and cycles keep a least
-distance, as the loop does; while jobs wait one runs at least every `Pace.wake_s`. A cycle is
-skipped where nothing waits and nothing elastic runs (`Pace.idle_too` asks for it all the same).
+What happens, and in this order where it happens at the same instant: a job ends (done, failed or
+at its time limit); a job that was told to leave does; a node changes; a job arrives; a cycle runs.
+Each of them asks for a cycle, and cycles keep a least distance, as the loop does; while jobs wait
+one runs at least every `Pace.wake_s`. A cycle is skipped where nothing waits and nothing elastic
+runs (`Pace.idle_too` asks for it all the same). A checkpoint is no event: whoever looks, or stops a
+job, finds the last one that was due.
 
 The decider is any function (snapshot, now_s) -> Plan: `by_policy` gives the product's own,
 `baselines` has others. A plan's starts, preempts and resizes are carried out; of `pending` only the
@@ -38,7 +39,7 @@ from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationE
 from scheduler.simulate.jobs import NodeChange, SimJob, checked_changes, checked_jobs
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.result import Eta, Result
-from scheduler.simulate.stage import CHECKPOINT, MOVES, NODE, Stage
+from scheduler.simulate.stage import MOVES, NODE, Stage
 
 __all__ = ["Pace", "by_policy", "simulate"]
 
@@ -129,7 +130,7 @@ class _Run:
         return next_s
 
     def _happen(self, now_s: float) -> None:
-        """Let all events of an instant happen; each but a checkpoint asks for a cycle."""
+        """Let all events of an instant happen; each asks for a cycle."""
         stage, arrivals = self._stage, self._arrivals
         heap = stage.heap
         while heap and heap[0][0] <= now_s:
@@ -139,8 +140,7 @@ class _Run:
                 self._ask(now_s)
             elif attempt := stage.attempt(uid, token):
                 MOVES[kind](stage, attempt, now_s)
-                if kind != CHECKPOINT:
-                    self._ask(now_s)
+                self._ask(now_s)
         while (k := self._arrived) < len(arrivals) and arrivals[k].spec.submitted_s <= now_s:
             self._arrived += 1
             self._unanswered.add(arrivals[k].spec.uid)

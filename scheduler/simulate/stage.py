@@ -21,7 +21,7 @@ from scheduler.simulate.result import Capacity, End, Result, Span
 from scheduler.simulate.usage import Arrivals, DecayedUsage, RuntimeRatios
 from scheduler.simulate.waiting import Waiting
 
-CHECKPOINT, END, LEAVE, REGAIN, NODE = range(5)
+END, LEAVE, REGAIN, NODE = range(4)
 """Kinds of events, in the order in which they happen at one instant."""
 
 Event: TypeAlias = tuple[float, int, str, int]
@@ -49,6 +49,7 @@ class Stage:
         self._running: dict[str, Attempt] = {}
         self._shown: dict[str, RunningJob] = {}  # of each attempt, what decisions see
         self._frozen: tuple[RunningJob, ...] | None = ()
+        self._saving: dict[str, None] = {}  # which of them save their work now and then, in order
         self._leaving = Counter[str]()  # beneficiary -> how many hold still what it is to get
         self._spans: list[Span] = []
         self._capacity = [Capacity(world.now_s, self._holdings.capacity())]
@@ -60,6 +61,9 @@ class Stage:
 
     def freeze(self, now_s: float, *, with_mix: bool) -> Snapshot:
         """Return what a decision may look at; what has arrived lately where it does."""
+        for uid in self._saving:
+            if (attempt := self._running[uid]).save_due(now_s):
+                self._show(attempt)
         if self._frozen is None:
             self._frozen = tuple(self._shown.values())
         moving = {
@@ -92,13 +96,6 @@ class Stage:
         self.waiting.add(job.spec)
         self._arrivals.add(job.spec)
         self.events += 1
-
-    def checkpoint(self, attempt: Attempt, now_s: float) -> None:
-        """Save what a job has done."""
-        attempt.save(now_s)
-        self._show(attempt)
-        self.events += 1
-        self._plan_checkpoint(attempt)
 
     def end(self, attempt: Attempt, now_s: float) -> None:
         """Let a job end that is done, fails or is out of time."""
@@ -148,6 +145,7 @@ class Stage:
 
     def _requeue(self, attempt: Attempt, now_s: float) -> JobSpec:
         """Stop an attempt before its end, and return what its job asks for from now on."""
+        attempt.save_due(now_s)
         spec = attempt.running.spec
         record, lost_s = self.records[spec.uid], attempt.lost_s(now_s)
         record.lost_s += lost_s
@@ -162,6 +160,7 @@ class Stage:
         if attempt.beneficiary:
             self._leaving[attempt.beneficiary] -= 1
         del self._running[spec.uid], self._shown[spec.uid]
+        self._saving.pop(spec.uid, None)
         self._frozen = None
         self.elastic -= _is_elastic(attempt.job.spec)
         self._holdings.give_back(spec.shape, attempt.running.replicas)
@@ -238,6 +237,8 @@ class Stage:
         flavor = self._holdings.flavor(replicas)
         attempt = Attempt.begin(record.job, running, flavor, safe=record.safe, token=self._tokens)
         self._running[spec.uid] = attempt
+        if record.job.checkpoint_every_s:
+            self._saving[spec.uid] = None
         self._show(attempt)
         self.elastic += _is_elastic(record.job.spec)
         record.state = End.RUNNING
@@ -256,12 +257,6 @@ class Stage:
         if attempt.running.spec.replicas_max < attempt.job.spec.replicas_max:
             regain_s = now_s + self._pace.keep_size_s
             heappush(self.heap, (regain_s, REGAIN, uid, attempt.token))
-        self._plan_checkpoint(attempt)
-
-    def _plan_checkpoint(self, attempt: Attempt) -> None:
-        at_s = attempt.next_checkpoint_s()
-        if at_s < attempt.end()[0]:
-            heappush(self.heap, (at_s, CHECKPOINT, attempt.running.spec.uid, attempt.token))
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -285,7 +280,6 @@ def _is_elastic(spec: JobSpec) -> bool:
 
 
 MOVES = {
-    CHECKPOINT: Stage.checkpoint,
     END: Stage.end,
     LEAVE: Stage.leave,
     REGAIN: Stage.regain,

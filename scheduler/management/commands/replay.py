@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from scheduler import replays, snapshots
-from scheduler.management.arguments import number
+from scheduler.management.arguments import interval, number
 from scheduler.management.comparison import (
     Outputs,
     Window,
@@ -59,10 +59,10 @@ class Command(BaseCommand):
         )
         parser.add_argument(
             "--checkpoint-every",
-            type=number(0),
+            type=interval,
             default=0.0,
             metavar="SECONDS",
-            help="how often jobs with devices are taken to save their work; 0 = never",
+            help="how often jobs with devices are taken to save their work, 1 at least; 0 = never",
         )
         parser.add_argument("--export", type=Path, metavar="PATH", help="write the trace, too")
         add_options(parser)

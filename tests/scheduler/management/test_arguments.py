@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from benchmarks import completion, cycle, eta, packing, simulate
 from benchmarks.fairness import __main__ as fairness
 from scheduler.decide.bounds import MOST_SEED
-from scheduler.management.arguments import number, seeds, whole
+from scheduler.management.arguments import interval, number, seeds, whole
 
 
 def test_numbers_within_their_bounds_are_read() -> None:
@@ -20,6 +20,7 @@ def test_numbers_within_their_bounds_are_read() -> None:
     ]
     assert [number(0)("0"), number(0, 2)("2.0"), number(0, above=True)("1e-9")] == [0, 2, 1e-9]
     assert seeds("42,0") == [42, 0]
+    assert [interval("0"), interval("1")] == [0, 1]
 
 
 REFUSED = {
@@ -31,6 +32,7 @@ REFUSED = {
     "infinite": (number(0), "inf", "'inf' is not a number from 0$"),
     "the bound itself": (number(0, 9, above=True), "0", "'0' is not a number above 0 to 9$"),
     "too much": (number(0, 9), "10", "'10' is not a number from 0 to 9$"),
+    "saved too often": (interval, "0.5", "'0.5' is neither 0 nor 1 at least$"),
     "one of many": (seeds, "42,-1", "'-1' is not a whole number from 0 to"),
 }
 

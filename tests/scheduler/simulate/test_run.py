@@ -142,6 +142,28 @@ def test_preempted_job_loses_what_it_did_since_its_checkpoint() -> None:
     assert of(result, "b").starts == (110.0,)
 
 
+def test_checkpoints_of_a_very_long_job_take_no_time() -> None:
+    """1e15 s of work, saved every second: evicted at 1e9, the next second is all that is lost."""
+    script = {
+        0.0: plan([start("v", 0)]),
+        1e9: plan(preempts=[Preempt("v", "b", EvictionCause.PREEMPTED)]),
+        1e9 + 0.5: plan([start("b", 0)]),
+        1e9 + 1.5: plan([start("v", 0)]),
+    }
+    jobs = [work("v", 0, 1e15, checkpoint_every_s=1.0, limit_s=1e15), work("b", 1e9, 1)]
+    result = simulate(site(), jobs, scripted(script), pace=replace(AT_ONCE, grace_s=0.5))
+    assert (of(result, "v").lost_s, of(result, "v").starts) == (0.5, (0.0, 1e9 + 1.5))
+    assert result.events == 8  # two arrivals, three starts, a leave and two ends
+
+
+def test_checkpoints_that_are_too_near_to_each_other_are_refused() -> None:
+    job = work("v", 0, 60, checkpoint_every_s=1e-9)
+    with pytest.raises(
+        InvalidSimulationError, match=r"checkpoint_every_s 1e-09 of job 'v'.*1 s at"
+    ):
+        simulate(site(), [job], fifo())
+
+
 def test_job_that_saves_when_told_loses_only_its_notice() -> None:
     # told at 100 with 10 s of notice: 100 s are saved, the last 10 are not
     victim = work("v", 0, 200, saves_when_told=True)

@@ -5,7 +5,7 @@ import math
 from scheduler.core.resources import PLACEMENT_WISHES
 from scheduler.core.snapshot import JobSpec
 from scheduler.core.topology import Level, TopologyWish
-from scheduler.simulate.jobs import SimJob
+from scheduler.simulate.jobs import LEAST_CHECKPOINT_S, SimJob
 from scheduler.simulate.traces.cells import Cell
 from scheduler.simulate.traces.exported.content import Content
 from scheduler.simulate.traces.exported.line import Line, known, new
@@ -22,10 +22,18 @@ def read_job(line: Line, content: Content) -> None:
         throughput={flavor: cell.number() for flavor, cell in line.mapping("throughput").items()},
         scaling=line.cell("scaling", 1.0).number(high=1.0),
         startup_s=line.cell("startup_s", 0.0).number(),
-        checkpoint_every_s=line.cell("checkpoint_every_s", 0.0).number(),
+        checkpoint_every_s=_interval(line.cell("checkpoint_every_s", 0.0)),
         saves_when_told=line.flag("saves_when_told", default=False),
         fails_after_s=math.inf if fails.value is None else fails.positive(),
     )
+
+
+def _interval(cell: Cell) -> float:
+    """Return a time between checkpoints, 0 for never."""
+    every_s = cell.number()
+    if 0 < every_s < LEAST_CHECKPOINT_S:
+        raise cell.error(f"is too short: 0 for never, or {LEAST_CHECKPOINT_S:g} s at least")
+    return every_s
 
 
 def _spec(line: Line, uid: str, content: Content) -> JobSpec:

@@ -126,6 +126,11 @@ CASES = {
     "no work": (lines(without("work")), 6, "work"),
     "work that is NaN": (lines(json.dumps(JOB | {"work": float("nan")})), 6, "work"),
     "work without end": (lines(json.dumps(JOB | {"work": float("inf")})), 6, "work"),
+    "checkpoints all the time": (
+        lines(JOB | {"checkpoint_every_s": 1e-9}),
+        6,
+        "checkpoint_every_s",
+    ),
     "a limit of nothing": (lines(JOB | {"time_limit_s": 0}), 6, "time_limit_s"),
     "before the begin": (lines(JOB | {"submitted_s": 99}), 6, "submitted_s"),
     "a tenant that is not there": (lines(JOB | {"tenant": "x"}), 6, "tenant"),
