@@ -95,7 +95,7 @@ def _trace(options: dict[str, Any]) -> tuple[Trace, int]:
     if options["format"] == "openb":
         nodes = _needed(options, "nodes_file", "--nodes-file")
         with path.open(encoding="utf-8", newline="") as lines:
-            pods = openb.read_pods(lines, str(path))
+            pods = openb.read_pods(lines, str(path), timed=True)
         with nodes.open(encoding="utf-8", newline="") as lines:
             world = openb.sim_world(openb.read_nodes(lines, str(nodes)))
         return Trace(world, tuple(openb.sim_jobs(pods, limit_frac=LIMIT_FRAC))), 0

@@ -21,6 +21,9 @@ TENANT = "all"
 
 MOST_DEVICES = 1024
 
+TIMES = ("creation_time", "deletion_time")
+"""Columns of when a pod came and went; the lists with many devices a pod (multigpu) lack them."""
+
 
 @dataclass(frozen=True, slots=True)
 class TraceNode:
@@ -80,18 +83,20 @@ def read_nodes(lines: Iterable[str], file: str = "") -> tuple[TraceNode, ...]:
     )
 
 
-def read_pods(lines: Iterable[str], file: str = "") -> tuple[TracePod, ...]:
+def read_pods(lines: Iterable[str], file: str = "", *, timed: bool = False) -> tuple[TracePod, ...]:
     """Return the pods of an openb pod list, in file order; without `gpu_spec` any model will do.
 
     Args:
         lines: of the file.
         file: its name, for errors.
+        timed: the list has to say when pods came and went, as they are to be simulated.
 
     Raises:
         TraceError: a column is missing, a number is not one or is negative, a share of several
             devices is asked for, or a pod ends before it begins.
     """
-    wanted = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+    wanted: tuple[str, ...] = ("name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+    wanted += TIMES if timed else ()
     return tuple(_pod(row) for row in _rows(lines, file, wanted))
 
 
@@ -110,7 +115,7 @@ def _pod(row: Mapping[str, Cell]) -> TracePod:
 
 def _times(row: Mapping[str, Cell]) -> tuple[float, float]:
     """Return creation and run time in seconds, (0, 0) where the list has no times."""
-    if not {"creation_time", "deletion_time"} <= row.keys():
+    if not row.keys() >= set(TIMES):
         return 0.0, 0.0
     created_s = row["creation_time"].number()
     started = row.get("scheduled_time")
@@ -123,7 +128,10 @@ def _rows(lines: Iterable[str], file: str, wanted: Sequence[str]) -> Iterator[Ma
     try:
         missing = [name for name in wanted if name not in (reader.fieldnames or ())]
         if missing:
-            raise TraceError(file, 1, "", reader.fieldnames, f"has no column {', '.join(missing)}")
+            why = f"has no column {', '.join(missing)}"
+            if set(missing) <= set(TIMES):
+                why += ", without which no pod comes or goes; openb_pod_list_default.csv has them"
+            raise TraceError(file, 1, "", reader.fieldnames, why)
         for row in reader:
             line = reader.line_num
             yield {name: Cell(file, line, name, value) for name, value in row.items() if name}

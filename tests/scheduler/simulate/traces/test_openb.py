@@ -80,6 +80,14 @@ def test_a_trace_can_be_simulated():
     assert [job.end_s for job in result.jobs] == [60.0, 90.0]
 
 
+def test_a_list_without_times_is_refused_where_it_is_to_be_simulated():
+    lines = ["name,cpu_milli,memory_mib,num_gpu,gpu_milli", "x,1,1,1,1000"]
+    missing = r"multi\.csv, line 1: .* has no column creation_time, deletion_time,.*_default\.csv"
+    with pytest.raises(TraceError, match=missing):
+        read_pods(lines, "multi.csv", timed=True)
+    assert len(read_pods(lines, "multi.csv")) == 1
+
+
 def test_two_nodes_of_one_name_are_refused():
     nodes = read_nodes([NODES, "n,64000,262144,1,P100", "n,64000,262144,1,P100"])
     with pytest.raises(TraceError, match="twice"):
