@@ -14,7 +14,8 @@ class Pace:
         least_s: seconds between two cycles, at least.
         wake_s: seconds between two cycles while jobs wait, at most; 0 = only at events.
         grace_s: between the order to end and the end.
-        keep_size_s: for which a resized job keeps its size (the portal's grace and min run time).
+        keep_size_s: for which a resized job keeps its size, from the order on (the portal's grace
+            and min run time).
         idle_too: cycles run while anything runs, also where nothing waits.
         until_s: epoch seconds at which it is over; inf = when nothing is left to happen.
         most_cycles: more than that are taken for a simulation without an end.

@@ -1,5 +1,6 @@
 """What is known of each job while the simulation runs."""
 
+import math
 from dataclasses import dataclass
 
 from scheduler.simulate.jobs import SimJob
@@ -10,7 +11,10 @@ from scheduler.simulate.result import End, Eta, History
 class Record:
     """What was seen of one job so far; see `History`.
 
-    `safe` is the work that is done and saved, in units of work.
+    Attributes:
+        safe: the work that is done and saved, in units of work.
+        resized_to: replicas that it was last told to have; more are not given it ...
+        resized_until_s: ... before this time, epoch seconds.
     """
 
     job: SimJob
@@ -24,6 +28,15 @@ class Record:
     lost_s: float = 0.0
     lost_device_s: float = 0.0
     eta: Eta | None = None
+    resized_to: int = 0
+    resized_until_s: float = -math.inf
+
+    def most(self, now_s: float) -> int:
+        """Return how many replicas it may have now, as the portal's `snapshots.job_spec` does."""
+        spec = self.job.spec
+        if now_s >= self.resized_until_s:
+            return spec.replicas_max
+        return min(spec.replicas_max, max(spec.replicas_min, self.resized_to))
 
     def history(self) -> History:
         """Return it as it stands."""

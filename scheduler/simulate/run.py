@@ -18,10 +18,11 @@ expected starts are read, so that a baseline may leave it empty. A snapshot's pe
 order of submit time and uid. What a decider gets does not change afterwards: it may keep it.
 
 A job that is preempted keeps what it holds for `Pace.grace_s` (`RunningJob.ending_s`), then waits
-again with one more `preempted_count`; the beneficiary waits with `promised_s` until it starts, or
-until a cycle has not started it though all have left. A job that is resized is told likewise, and
-then starts anew from its last checkpoint, with the replicas that it was given; where they are no
-longer free it waits. A baseline may leave the beneficiary empty.
+again; the beneficiary waits with `promised_s` until it starts, or until a cycle has not started it
+though all have left. A job that is resized is told likewise, and then starts anew from its last
+checkpoint, with the replicas that it was given; where they are no longer free it waits. For
+`Pace.keep_size_s` it is given no more than those. Either has one more `preempted_count` where it
+was for another. A baseline may leave the beneficiary empty.
 Decayed usage, runtime ratios and the mix of what has arrived are kept as the portal keeps them
 (`usage`); a decider that never looks at the mix says so (`decider.looks_at_mix`).
 
@@ -39,7 +40,7 @@ from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationE
 from scheduler.simulate.jobs import NodeChange, SimJob, checked_changes, checked_jobs
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.result import Eta, Result
-from scheduler.simulate.stage import MOVES, NODE, Stage
+from scheduler.simulate.stage import MOVES, NODE, REGAIN, Stage
 
 __all__ = ["Pace", "by_policy", "simulate"]
 
@@ -138,6 +139,9 @@ class _Run:
             if kind == NODE:
                 stage.change(self._changes[token], now_s)
                 self._ask(now_s)
+            elif kind == REGAIN:
+                if stage.regain(uid, now_s):
+                    self._ask(now_s)
             elif attempt := stage.attempt(uid, token):
                 MOVES[kind](stage, attempt, now_s)
                 self._ask(now_s)

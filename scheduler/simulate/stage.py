@@ -25,7 +25,7 @@ END, LEAVE, REGAIN, NODE = range(4)
 """Kinds of events, in the order in which they happen at one instant."""
 
 Event: TypeAlias = tuple[float, int, str, int]
-"""(when, kind, job or node, token of the attempt or index of the change)."""
+"""(when, kind, job or node, token of the attempt or index of the change); a REGAIN is of a job."""
 
 
 class Stage:
@@ -109,23 +109,30 @@ class Stage:
         """Let a job leave that was told to: it waits again, or goes on with other replicas."""
         spec = self._requeue(attempt, now_s)
         record = self.records[spec.uid]
+        for_another = attempt.beneficiary not in {"", spec.uid}
+        spec = replace(spec, preempted_count=spec.preempted_count + for_another)
         if not attempt.target:
             record.evictions += 1
-            self.waiting.add(replace(spec, preempted_count=spec.preempted_count + 1))
+            self.waiting.add(spec)
         elif self._holdings.room_for(spec.shape, attempt.target):
             record.resizes += 1
-            kept = replace(spec, replicas_max=len(attempt.target))
-            self._begin(record, kept, attempt.target, now_s)
+            self._begin(record, spec, attempt.target, now_s)
         else:
             self.waiting.add(replace(spec, promised_s=now_s))
 
-    def regain(self, attempt: Attempt, now_s: float) -> None:
-        """Let a resized job have any of its sizes again."""
-        del now_s
-        spec = attempt.running.spec
-        most = self.records[spec.uid].job.spec.replicas_max
-        attempt.running = replace(attempt.running, spec=replace(spec, replicas_max=most))
-        self._show(attempt)
+    def regain(self, uid: str, now_s: float) -> bool:
+        """Let a resized job have any of its sizes again, and return whether it still is to have."""
+        record = self.records[uid]
+        if record.end_s is not None or now_s < record.resized_until_s:
+            return False
+        most = record.most(now_s)
+        if attempt := self._running.get(uid):
+            spec = replace(attempt.running.spec, replicas_max=most)
+            attempt.running = replace(attempt.running, spec=spec)
+            self._show(attempt)
+        else:
+            self.waiting.size(record.job.spec.submitted_s, uid, most)
+        return True
 
     def change(self, change: NodeChange, now_s: float) -> None:
         """Let a node go or come back; what is lost with it waits again."""
@@ -152,7 +159,7 @@ class Stage:
         record.lost_device_s += lost_s * attempt.device_milli() / 1000
         record.safe, record.state = attempt.safe, End.WAITING
         self._stop(attempt, now_s, final=False)
-        return replace(spec, replicas_max=record.job.spec.replicas_max, not_before_s=0.0)
+        return replace(spec, replicas_max=record.most(now_s), not_before_s=0.0)
 
     def _stop(self, attempt: Attempt, now_s: float, *, final: bool) -> None:
         """Free what an attempt holds, and book it as the portal's ledger does."""
@@ -216,8 +223,19 @@ class Stage:
         keeps = without(held, without(held, target))  # replicas without devices may be equal
         attempt.running = replace(attempt.running, ending_s=ending_s, keeps=keeps)
         attempt.target = target
+        if target:
+            self._keep_size(attempt, len(target), now_s)
         self._show(attempt)
         heappush(self.heap, (ending_s, LEAVE, uid, attempt.token))
+
+    def _keep_size(self, attempt: Attempt, count: int, now_s: float) -> None:
+        """Let a job have no more than so many replicas for a while, from the order on."""
+        spec, until_s = attempt.running.spec, now_s + self._pace.keep_size_s
+        record = self.records[spec.uid]
+        record.resized_to, record.resized_until_s = count, until_s
+        most = max(record.most(now_s), len(attempt.running.replicas))
+        attempt.running = replace(attempt.running, spec=replace(spec, replicas_max=most))
+        heappush(self.heap, (until_s, REGAIN, spec.uid, 0))
 
     def _start(self, start: Start, now_s: float) -> None:
         record = self.records[start.uid]
@@ -231,6 +249,8 @@ class Stage:
         """Let a job hold some replicas and run from its last checkpoint."""
         self._holdings.take(spec.shape, replicas, spec.uid)
         spec = replace(spec, promised_s=0.0) if spec.promised_s else spec
+        if spec.replicas_max < len(replicas):  # it was resized to fewer before
+            spec = replace(spec, replicas_max=len(replicas))
         saved_s = now_s if record.job.checkpoint_every_s else None
         running = RunningJob(spec, replicas, now_s, checkpointed_s=saved_s)
         self._tokens += 1
@@ -243,20 +263,17 @@ class Stage:
         self.elastic += _is_elastic(record.job.spec)
         record.state = End.RUNNING
         self.events += 1
-        self._plan(attempt, now_s)
+        self._plan(attempt)
 
     def _show(self, attempt: Attempt) -> None:
         self._shown[attempt.running.spec.uid] = attempt.running
         self._frozen = None
 
-    def _plan(self, attempt: Attempt, now_s: float) -> None:
+    def _plan(self, attempt: Attempt) -> None:
         """Note what will happen to an attempt that begins."""
         uid, end_s = attempt.running.spec.uid, attempt.end()[0]
         if end_s < math.inf:
             heappush(self.heap, (end_s, END, uid, attempt.token))
-        if attempt.running.spec.replicas_max < attempt.job.spec.replicas_max:
-            regain_s = now_s + self._pace.keep_size_s
-            heappush(self.heap, (regain_s, REGAIN, uid, attempt.token))
 
     # -- the end ------------------------------------------------------------------------------
 
@@ -282,6 +299,5 @@ def _is_elastic(spec: JobSpec) -> bool:
 MOVES = {
     END: Stage.end,
     LEAVE: Stage.leave,
-    REGAIN: Stage.regain,
 }
 """What an event of an attempt does."""

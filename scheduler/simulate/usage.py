@@ -5,8 +5,9 @@ holds.
 """
 
 import bisect
+import math
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import DemandKind, Fleet, JobSpec
@@ -70,11 +71,27 @@ class DecayedUsage:
         return float(2.0**lives)
 
 
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+def _scattered(values: Sequence[float]) -> list[float]:
+    """Return values in an order of which every part is spread evenly over all of them.
+
+    Source: multiples of the golden ratio modulo 1 lie as evenly as can be (Knuth, TAOCP 6.4).
+    """
+    order = sorted(range(len(values)), key=lambda k: k * _GOLDEN % 1.0)
+    return [values[k] for k in order]
+
+
 class RuntimeRatios:
-    """Runtimes of the last jobs that ended as parts of their time limits."""
+    """Runtimes of the last jobs that ended as parts of their time limits.
+
+    A snapshot has them in order of size, so that nobody knows which are the oldest of those that it
+    begins with: they are forgotten evenly, small and large ones.
+    """
 
     def __init__(self, start: tuple[float, ...]) -> None:
-        self._last = deque(start)
+        self._last = deque(_scattered(start))
         self._ascending = list(start)
         self._frozen = start
 

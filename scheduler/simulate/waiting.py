@@ -43,6 +43,11 @@ class Waiting:
             self._promised.add((submitted_s, uid))
             self._set(at, replace(self._specs[at], promised_s=now_s))
 
+    def size(self, submitted_s: float, uid: str, most: int) -> None:
+        """Let a job have so many replicas at most; KeyError if it does not wait."""
+        at = self._find(submitted_s, uid)
+        self._set(at, replace(self._specs[at], replicas_max=most))
+
     def promised(self) -> list[tuple[float, str]]:
         """Return (submit time, uid) of the jobs that room is being made for, in order."""
         return sorted(self._promised)

@@ -365,6 +365,7 @@ def test_job_that_shrinks_for_another_leaves_after_its_notice_and_goes_on() -> N
     # from 15 it has one device, for which nothing was saved: until 115; it may not grow at once
     [kept] = seen[15.0].running
     assert (kept.started_s, kept.replicas, kept.spec.replicas_max) == (15.0, (place(1),), 1)
+    assert (told.spec.preempted_count, kept.spec.preempted_count) == (0, 1)
     assert of(result, "b").starts == (15.0,)
     assert (of(result, "e").end_s, of(result, "e").resizes) == (115.0, 1)
 
@@ -399,6 +400,43 @@ def test_resized_job_may_grow_again_after_a_while() -> None:
     jobs += [work("d", 110, 1)]
     simulate(site(devices=2), jobs, decider, pace=replace(AT_ONCE, keep_size_s=100.0))
     assert [seen[at].running[0].spec.replicas_max for at in (109.0, 110.0)] == [1, 2]
+
+
+def resized_then_seen(
+    seen_s: Sequence[float], resize: Resize, *, changes: Sequence[NodeChange] = ()
+) -> list[tuple[int, int]]:
+    """Return most replicas and evictions of e, that holds two devices and is told at 10.
+
+    It leaves at 40, and is not given more than it was told to have until 110.
+    """
+    seen: dict[float, Snapshot] = {}
+    play = scripted({0.0: plan([start("e", 0, 1)]), 10.0: plan(resizes=[resize])})
+
+    def decider(snapshot: Snapshot, now_s: float) -> Plan:
+        seen[now_s] = snapshot
+        return play(snapshot, now_s)
+
+    jobs = [work("e", 0, 500, replicas=1, replicas_max=2), work("b", 10, 1)]
+    jobs += [work(f"at{at_s}", at_s, 1) for at_s in seen_s]
+    pace = replace(AT_ONCE, grace_s=30.0, keep_size_s=100.0)
+    simulate(site(devices=2), jobs, decider, pace=pace, changes=changes)
+    shown = [[*seen[at].pending, *(one.spec for one in seen[at].running)] for at in seen_s]
+    found = [next(one for one in specs if one.uid == "e") for specs in shown]
+    return [(one.replicas_max, one.preempted_count) for one in found]
+
+
+def test_resized_job_keeps_its_size_from_the_order_on_as_in_the_portal() -> None:
+    """In its notice it is shown with what it holds; who grows for itself makes room for nobody."""
+    told = resized_then_seen([20.0, 50.0, 109.0, 111.0], Resize("e", (place(1),)))
+    assert told == [(2, 0), (1, 0), (1, 0), (2, 0)]
+
+
+def test_resized_job_whose_place_is_gone_waits_and_is_given_no_more_for_as_long() -> None:
+    """It shrinks for b, but its node is cordoned before it leaves."""
+    shrink = Resize("e", (place(1),), beneficiary="b")
+    gone = [NodeChange(20.0, "n0", "cordoned")]
+    told = resized_then_seen([50.0, 109.0, 111.0], shrink, changes=gone)
+    assert told == [(1, 1), (1, 1), (2, 1)]
 
 
 def test_job_whose_new_replicas_are_taken_meanwhile_waits() -> None:

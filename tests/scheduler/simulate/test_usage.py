@@ -51,6 +51,17 @@ def test_last_runtimes_are_kept_ascending_and_capped() -> None:
     assert ratios.now() == (0.2, 0.5, 0.9, 1.0)
 
 
+def test_ratios_of_before_the_begin_are_forgotten_evenly_as_nobody_knows_their_age() -> None:
+    # 0.005 to 1; when half of them are forgotten, half of those that are left are above 0.5
+    ratios = RuntimeRatios(tuple(k / RATIO_COUNT for k in range(1, RATIO_COUNT + 1)))
+    for _ in range(RATIO_COUNT // 2):
+        ratios.add(0.0, 100.0)
+    left = [ratio for ratio in ratios.now() if ratio > 0]
+    assert len(left) == RATIO_COUNT // 2
+    assert sum(ratio > 0.5 for ratio in left) == pytest.approx(len(left) / 2, abs=2)
+    assert (min(left) < 0.05, max(left) > 0.95) == (True, True)
+
+
 def test_only_so_many_runtimes_are_kept() -> None:
     ratios = RuntimeRatios(())
     for k in range(RATIO_COUNT + 50):
