@@ -16,6 +16,7 @@ from scheduler.core.errors import EngineError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
+from scheduler.management.files import writable
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.policies import NAMES, decider_of, policy_with
 from scheduler.simulate.report import JOB_COLUMNS, figures, job_rows
@@ -43,6 +44,19 @@ class Outputs:
     csv_path: str
     stdout: Stream
     stderr: Stream
+
+    def check(self) -> None:
+        """Look, before hours of simulation, whether all can be written.
+
+        Raises:
+            CommandError: a file cannot be written, or both answers are to go to standard output.
+        """
+        paths = [path for path in (self.json_path, self.csv_path) if path]
+        if paths == ["-", "-"]:
+            raise CommandError("--json - and --csv - cannot both go to standard output")
+        for path in paths:
+            if path != "-":
+                writable(Path(path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,7 @@ def told() -> Iterator[None]:
     """Say what the engine refuses, and what the disk does, in one sentence."""
     try:
         yield
-    except (EngineError, OSError, UnicodeDecodeError) as wrong:
+    except (EngineError, OSError) as wrong:
         raise CommandError(str(wrong)) from wrong
     except KeyboardInterrupt as stopped:
         raise CommandError("stopped before the end: nothing was written") from stopped

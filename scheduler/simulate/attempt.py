@@ -80,13 +80,13 @@ class Attempt:
         worked_s = now_s - self.since_s
         if worked_s > 0:
             self.safe += self.rate * worked_s
-            self.kept_s += worked_s
+            self.kept_s += worked_s if self.rate > 0 else 0.0
             self.since_s = now_s
             self.running = replace(self.running, checkpointed_s=now_s)
 
     def lost_s(self, now_s: float) -> float:
-        """Return the seconds of work that are lost if it stops now."""
-        return max(0.0, now_s - self.since_s)
+        """Return the seconds of work that are lost if it stops now; who gets nothing done, none."""
+        return max(0.0, now_s - self.since_s) if self.rate > 0 else 0.0
 
     def device_milli(self) -> int:
         """Return the thousandths of devices that it holds."""

@@ -18,6 +18,7 @@ from scheduler.management.comparison import (
     compare,
     told,
 )
+from scheduler.management.files import writable
 from scheduler.simulate.traces.exported import write_trace
 from telemetry.models import Cluster
 
@@ -73,6 +74,9 @@ class Command(BaseCommand):
         now = options["until"] or timezone.now()  # noqa: TID251 - an entry point
         outputs = Outputs(options["json"], options["csv"], self.stdout, self.stderr)
         with told():
+            outputs.check()
+            if options["export"]:
+                writable(options["export"])
             policy = changed(snapshots.policy_of(cluster), options["set"])
             record = replays.recording(
                 cluster=cluster,

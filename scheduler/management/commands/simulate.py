@@ -17,6 +17,8 @@ from scheduler.management.comparison import (
     compare,
     told,
 )
+from scheduler.management.files import text_of
+from scheduler.simulate.errors import TraceError
 from scheduler.simulate.synthetic import Site, synthetic
 from scheduler.simulate.traces import gavel, openb
 from scheduler.simulate.traces.exported import Trace, read_trace
@@ -61,6 +63,7 @@ class Command(BaseCommand):
         """Play it and write the figures."""
         outputs = Outputs(options["json"], options["csv"], self.stdout, self.stderr)
         with told():
+            outputs.check()
             trace, left_out = _trace(options)
             policy = changed(trace.policy or Policy(strategy="rules"), options["set"])
             about = {
@@ -93,24 +96,34 @@ def _trace(options: dict[str, Any]) -> tuple[Trace, int]:
         site = Site(options["nodes"], options["tenants"], options["days"], options["load"])
         return synthetic(site, np.random.default_rng(options["seed"])), 0
     if options["format"] == "openb":
-        nodes = _needed(options, "nodes_file", "--nodes-file")
-        with path.open(encoding="utf-8", newline="") as lines:
-            pods = openb.read_pods(lines, str(path), timed=True)
-        with nodes.open(encoding="utf-8", newline="") as lines:
-            world = openb.sim_world(openb.read_nodes(lines, str(nodes)))
-        return Trace(world, tuple(openb.sim_jobs(pods, limit_frac=LIMIT_FRAC))), 0
+        return _openb(path, _needed(options, "nodes_file", "--nodes-file")), 0
     if options["format"] == "gavel":
-        measured = _needed(options, "throughputs", "--throughputs")
-        rates = gavel.read_throughputs(measured.read_text(encoding="utf-8"), str(measured))
-        with path.open(encoding="utf-8") as lines:
-            read = gavel.read_jobs(lines, str(path))
-        world = gavel.paper_cluster()
-        jobs, left_out = gavel.sim_jobs(
-            read, rates, list(gavel.CLUSTER), begin_s=world.now_s, limit_frac=LIMIT_FRAC
-        )
-        return Trace(world, tuple(jobs)), left_out
-    with path.open(encoding="utf-8") as lines:
+        return _gavel(path, _needed(options, "throughputs", "--throughputs"))
+    with text_of(path) as lines:
         return read_trace(lines, str(path)), 0
+
+
+def _openb(path: Path, nodes: Path) -> Trace:
+    with text_of(path) as lines:
+        pods = openb.read_pods(lines, str(path), timed=True)
+    with text_of(nodes) as lines:
+        world = openb.sim_world(openb.read_nodes(lines, str(nodes)))
+    return Trace(world, tuple(openb.sim_jobs(pods, limit_frac=LIMIT_FRAC)))
+
+
+def _gavel(path: Path, measured: Path) -> tuple[Trace, int]:
+    with text_of(measured) as lines:
+        rates = gavel.read_throughputs(lines.read(), str(measured))
+    with text_of(path) as lines:
+        read = gavel.read_jobs(lines, str(path))
+    world = gavel.paper_cluster()
+    jobs, left_out = gavel.sim_jobs(
+        read, rates, list(gavel.CLUSTER), begin_s=world.now_s, limit_frac=LIMIT_FRAC
+    )
+    if left_out and not jobs:
+        why = f"of {path} are of kinds that it does not measure on the cluster: none can be played"
+        raise TraceError(str(measured), 0, "", f"{left_out} jobs", why)
+    return Trace(world, tuple(jobs)), left_out
 
 
 def _needed(options: dict[str, Any], name: str, option: str) -> Path:

@@ -56,6 +56,14 @@ def test_work_that_is_not_saved_counts_as_used_while_its_job_still_runs() -> Non
     assert figures(whole, EQUAL, until_s=8.0)["utilised_pct"] == 0.0
 
 
+def test_job_that_gets_nothing_done_holds_its_device_and_does_not_use_it() -> None:
+    # it is measured on another flavor only, and holds the device until its limit of 1000 s
+    slow = work("j", 0, 100, throughput={"k80": 1.0}, limit_s=1000, checkpoint_every_s=60.0)
+    told = figures(simulate(site(), [slow], fifo(), pace=AT_ONCE), EQUAL)
+    assert (told["allocated_pct"], told["utilised_pct"]) == (100.0, 0.0)
+    assert (told["lost_device_h"], told["jobs"]["timed_out"]) == (0.0, 1)
+
+
 def test_waits_of_jobs_that_ran_already_are_left_out() -> None:
     told = figures(one_after_the_other(), EQUAL, begun={"j1"})
     assert told["wait_s"]["mean"] == 100.0

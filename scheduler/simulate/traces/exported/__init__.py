@@ -110,12 +110,26 @@ def _loaded(text: str, file: str, number: int) -> dict[str, Any]:
     try:
         if len(text) > MOST_LINE:
             raise TraceError(file, number, "", text, f"is longer than {MOST_LINE} characters")
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_each_once)
+    except _TwiceError as twice:
+        raise TraceError(file, number, str(twice), text, "says it twice") from twice
     except (ValueError, RecursionError) as broken:
         raise TraceError(file, number, "", text, "is no JSON") from broken
     if not isinstance(value, dict):
         raise TraceError(file, number, "", value, "is no object")
     return value
+
+
+class _TwiceError(ValueError):
+    """An object has two values of one name."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(name for name in names if names.count(name) > 1))
+    return values
 
 
 def _head(line: Line, content: Content) -> None:

@@ -151,6 +151,62 @@ def test_a_file_that_makes_no_sense_is_named_with_its_line(tmp_path: Path) -> No
     path.write_text('{"record": "trace", "version": 1, "cluster": "c", "begin_s": 0}\nwhat?\n')
     with pytest.raises(CommandError, match=r"bad\.jsonl, line 2"):
         play(str(path))
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(CommandError, match="utf-8"):
-        play(str(path))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["{bad}"],
+        ["{bad}", "--format", "openb", "--nodes-file", "{good}"],
+        ["{good}", "--format", "openb", "--nodes-file", "{bad}"],
+        ["{bad}", "--format", "gavel", "--throughputs", "{object}"],
+        ["{good}", "--format", "gavel", "--throughputs", "{bad}"],
+    ],
+)
+def test_a_file_that_is_no_text_is_named(tmp_path: Path, arguments: list[str]) -> None:
+    times = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,creation_time,deletion_time\n"
+    files = {"bad": b"\xff\xfe\x00", "good": times.encode(), "object": b"{}"}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    paths = {name: str(tmp_path / name) for name in files}
+    with pytest.raises(CommandError, match=r"/bad: b'.*' is no UTF-8$"):
+        play(*(one.format(**paths) for one in arguments))
+
+
+def test_throughputs_of_nothing_leave_nothing_to_play(tmp_path: Path) -> None:
+    trace, measured = tmp_path / "msr.trace", tmp_path / "none.json"
+    trace.write_text("A\tcommand\t-n\t1\t100\t0\t1\n", encoding="utf-8")
+    measured.write_text("{}", encoding="utf-8")
+    with pytest.raises(CommandError, match=r"none\.json: '1 jobs' of .*none can be played"):
+        play(str(trace), "--format", "gavel", "--throughputs", str(measured))
+
+
+def test_jobs_that_are_left_out_are_told_in_the_table(tmp_path: Path) -> None:
+    trace, measured = tmp_path / "msr.trace", tmp_path / "some.json"
+    lines = (f"{kind}\tcommand\t-n\t1\t100\t{at_s}\t1\n" for kind, at_s in ("A0", "B1", "A2"))
+    trace.write_text("".join(lines), encoding="utf-8")
+    measured.write_text("""{"v100": {"('A', 1)": {"null": 1.0}}}""", encoding="utf-8")
+    said, _ = play(str(trace), "--format", "gavel", "--throughputs", str(measured))
+    assert "2 jobs, 1 left out, as nobody measured their kind; rates" in said
+
+
+@pytest.mark.parametrize("option", ["--json", "--csv"])
+def test_answers_that_cannot_be_written_are_refused_before_anything_is_played(
+    tmp_path: Path, monkeypatch, option: str
+) -> None:
+    monkeypatch.setattr("scheduler.management.commands.simulate.compare", pytest.fail)
+    nowhere = tmp_path / "not" / "there"
+    with pytest.raises(CommandError, match=r"cannot write .*there: No such file"):
+        play(*SMALL, option, str(nowhere))
+    with pytest.raises(CommandError, match=r"cannot write .*: Is a directory"):
+        play(*SMALL, option, str(tmp_path))
+    with pytest.raises(CommandError, match="cannot both go to standard output"):
+        play(*SMALL, "--json", "-", "--csv", "-")
+
+
+def test_what_a_file_held_stays_until_there_is_an_answer(tmp_path: Path) -> None:
+    kept, new = tmp_path / "kept.json", tmp_path / "new.csv"
+    kept.write_text("old", encoding="utf-8")
+    with pytest.raises(CommandError, match="magic"):
+        play(*SMALL, "--policy", "magic", "--json", str(kept), "--csv", str(new))
+    assert (kept.read_text(encoding="utf-8"), new.exists()) == ("old", False)

@@ -131,6 +131,7 @@ CASES = {
         6,
         "checkpoint_every_s",
     ),
+    "a value twice": (lines(json.dumps(JOB)[:-1] + ', "work": 61}'), 6, "work"),
     "a limit of nothing": (lines(JOB | {"time_limit_s": 0}), 6, "time_limit_s"),
     "before the begin": (lines(JOB | {"submitted_s": 99}), 6, "submitted_s"),
     "a tenant that is not there": (lines(JOB | {"tenant": "x"}), 6, "tenant"),
