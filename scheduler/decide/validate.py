@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scheduler.core.errors import EngineError, InvalidPolicyError, InvalidSnapshotError
 from scheduler.core.interference import Pairs
 from scheduler.core.policy import SOLVERS, Policy
-from scheduler.core.resources import WHOLE_MILLI
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import (
     Fleet,
     ReplicaPlacement,
@@ -49,7 +49,8 @@ def validate(snapshot: Snapshot) -> None:
 
     Raises:
         InvalidSnapshotError: shapes disagree, a number is out of its `bounds`, an index points
-            nowhere, a uid occurs twice, or the tree has a cycle.
+            nowhere, a name is empty or occurs twice, an accelerator flavor is called like that of
+            cores, or the tree has a cycle.
     """
     _number("now_s", snapshot.now_s, bounds.TIME)
     jobs = len(snapshot.pending) + len(snapshot.running)
@@ -61,6 +62,8 @@ def validate(snapshot: Snapshot) -> None:
     _check_reservations(snapshot.reservations, len(snapshot.fleet.node_names))
     uids = [job.uid for job in snapshot.pending] + [job.spec.uid for job in snapshot.running]
     _unique(uids, "job uid")
+    for uid in uids:
+        _named(uid, "a job")
     _check_learnt(snapshot)
 
 
@@ -151,6 +154,11 @@ def _require(condition: bool | np.bool_, message: str) -> None:
         raise InvalidSnapshotError(message)
 
 
+def _named(name: str, what: str) -> None:
+    """Check a name: the empty one stands for none, or for all."""
+    _require(bool(name), f"{what} has no name")
+
+
 def _unique(values: Sequence[str], what: str) -> None:
     seen: set[str] = set()
     for value in values:
@@ -163,6 +171,10 @@ def _check_fleet(fleet: Fleet) -> None:
     _unique(fleet.node_names, "node name")
     _unique(fleet.device_uids, "device uid")
     _unique([flavor.name for flavor in fleet.flavors], "flavor")
+    for flavor in fleet.flavors:
+        _named(flavor.name, "an accelerator flavor")
+        good = flavor.name != CPU_FLAVOR
+        _require(good, f"an accelerator flavor is called {CPU_FLAVOR!r}, which stands for cores")
     for name in ("node_cpu_milli", "node_memory_mib", "node_cpu_free_milli"):
         _shape(getattr(fleet, name), nodes, name)
     for name in ("node_memory_free_mib", "node_ready", "node_note", "node_taints", "node_labels"):
@@ -203,6 +215,8 @@ def _check_amounts(fleet: Fleet, nodes: int) -> None:
 
 def _check_tree(tenants: Sequence[TenantNode]) -> None:
     _unique([tenant.slug for tenant in tenants], "tenant")
+    for tenant in tenants:
+        _named(tenant.slug, "a tenant")
     known = {tenant.slug for tenant in tenants}
     seen: set[str] = set()
     for tenant in tenants:

@@ -254,6 +254,12 @@ BROKEN = {
     "holds a device twice": holding((3, 3), 1000),
     "gpu_milli of running job 'old' is -5": holding((3,), -5),
     "gpu_milli of running job 'old' is 1001": holding((3,), 1001),
+    "an accelerator flavor has no name": world(FleetBuilder().node("n1", devices=1, flavor="")),
+    "an accelerator flavor is called 'cpu'": world(
+        FleetBuilder().node("n1", devices=1, flavor="cpu")
+    ),
+    "a tenant has no name": world(FleetBuilder().node("n1"), tenants=[tenant("")]),
+    "a job has no name": world(FleetBuilder().node("n1"), [job("")]),
     "power_w of flavor 'a100' is 1e\\+300": world(
         FleetBuilder().flavor("a100", power_w=1e300).node("n1", devices=1)
     ),
