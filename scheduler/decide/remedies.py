@@ -20,6 +20,7 @@ from scheduler.core.snapshot import JobSpec, QuotaLine, Snapshot
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.explain import Blocked, unavailable_evidence
 from scheduler.decide.session import Session
+from scheduler.decide.taints import fewest_taints
 
 LEAST_TIME_LIMIT_S = 60.0
 """Nobody is advised to ask for less time than this."""
@@ -364,12 +365,15 @@ def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
 
 
 def _toleration(session: Session, job: JobSpec) -> list[Remedy]:
-    """Return the taints that keep a job off every node that could hold it."""
-    taints = frozenset[str]().union(*session.layout.taints) - job.tolerations
-    changed = replace(job, tolerations=job.tolerations | taints)
-    if not taints or refusal(session, changed) is not None:
+    """Return the fewest taints that let the job run some day when tolerated."""
+
+    def tolerant(taints: frozenset[str]) -> JobSpec:
+        return replace(job, tolerations=job.tolerations | taints)
+
+    taints = fewest_taints(session, job, lambda some: refusal(session, tolerant(some)) is None)
+    if not taints:
         return []
-    starts_now = starts(session, changed)
+    starts_now = starts(session, tolerant(taints))
     return [
         Remedy("ask_admin_for_toleration", {"taints": sorted(taints), "starts_now": starts_now})
     ]

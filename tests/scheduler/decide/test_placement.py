@@ -153,6 +153,32 @@ def test_a_tainted_node_is_for_those_who_tolerate_it() -> None:
     assert plan.pending[0].remedies[-1].code == "ask_admin_for_toleration"
 
 
+def advised_taints(fleet: FleetBuilder, spec: JobSpec) -> object:
+    (waits,) = plan_of(fleet, [spec]).pending
+    helps = {remedy.code: remedy.params for remedy in waits.remedies}
+    return helps["ask_admin_for_toleration"]["taints"]
+
+
+def test_a_job_is_told_to_tolerate_no_taint_that_it_need_not() -> None:
+    """Both devices are behind `gpu`; the node behind `broken` has none, that behind two is large.
+
+    Two devices: `gpu` alone does. Four are only on n3: both of its taints, and still not `broken`.
+    """
+    fleet = FleetBuilder().node("n1", devices=2, taints=["gpu"]).node("n2", taints=["broken"])
+    fleet = fleet.node("n3", devices=4, taints=["a", "gpu"]).node("n4", cpu=4)
+    assert advised_taints(fleet, job("q", devices=2)) == ["gpu"]
+    assert advised_taints(fleet, job("q", devices=4)) == ["a", "gpu"]
+
+
+def test_a_gang_is_told_the_taints_of_as_many_nodes_as_it_needs() -> None:
+    """Two replicas of two devices: one behind x, one behind y; broken has no devices."""
+    fleet = FleetBuilder().node("n1", devices=2, taints=["x"]).node("n2", devices=2, taints=["y"])
+    fleet = fleet.node("n3", taints=["broken"]).node("n4", cpu=4)
+    assert advised_taints(fleet, job("q", devices=2, replicas=2)) == ["x", "y"]
+    fleet = fleet.node("n5", devices=4, taints=["a", "b", "c"])
+    assert advised_taints(fleet, job("q", devices=2, replicas=2)) == ["x", "y"]
+
+
 def test_several_blocked_jobs_are_planned_one_after_the_other() -> None:
     """4 devices: old holds all for 100 s; then a (3) and c (1) side by side; b (4) after a."""
     held = running(job("old", devices=4, limit_s=100), 0, range(4))
