@@ -83,8 +83,9 @@ def _never(session: Session, job: JobSpec) -> Refusal | None:
     if not large:
         return Refusal(WaitReason.NEVER_FITS, never_fits_evidence(session, job, room))
     most = {flavor: session.allowance.replicas_ever(job, flavor) for flavor in large}
-    if max(most.values()) < job.replicas_min:
-        return Refusal(WaitReason.EXCEEDS_MAX_QUOTA, quota_ever_evidence(session, job, large[0]))
+    best = max(large, key=most.__getitem__)
+    if most[best] < job.replicas_min:
+        return Refusal(WaitReason.EXCEEDS_MAX_QUOTA, quota_ever_evidence(session, job, best))
     owned = [flavor for flavor in large if most[flavor] >= job.replicas_min]
     if not any(session.power.ever(job, flavor) for flavor in owned):
         return Refusal(WaitReason.EXCEEDS_POWER_CAP, power_ever_evidence(session, job, owned))

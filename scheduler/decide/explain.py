@@ -85,20 +85,35 @@ def _shortage(session: Session, job: JobSpec, flavors: list[int]) -> Shortage:
     return short
 
 
-def quota_evidence(session: Session, job: JobSpec, rows: int = 1) -> dict[str, object]:
+def quota_evidence(
+    session: Session, job: JobSpec, rows: int = 1, *, flavors: Sequence[int] | None = None
+) -> dict[str, object]:
     """Return the flavor that is short of quota: asked, used, nominal, lent, available, missing.
+
+    Order of criteria, of the flavors that a job may use: those first of which its tenant owns what
+    it would hold, then those of which it misses least, then the job's own order.
 
     Args:
         session: the state at the job's turn.
         job: the job.
         rows: in one of so many rows.
+        flavors: to choose from; the allowed ones by default.
     """
-    for flavor in session.allowed(job):
-        for charge in session.charges(job, flavor, job.replicas_min):
-            left = session.allowance.left(job, charge.flavor, 0, rows)
-            if left < charge.amount:
-                return {"asked": asked(job), **_quota_numbers(session, job, charge, left)}
-    return {"asked": asked(job)}
+    short = []
+    for position, flavor in enumerate(flavors or session.allowed(job)):
+        missing = [
+            (charge, left)
+            for charge in session.charges(job, flavor, job.replicas_min)
+            if (left := session.allowance.left(job, charge.flavor, 0, rows)) < charge.amount
+        ]
+        if missing:
+            borrows = not session.allowance.owns(job, [flavor])
+            sum_milli = sum(charge.amount - left for charge, left in missing)
+            short.append(((borrows, sum_milli, position), missing[0]))
+    if not short:
+        return {"asked": asked(job)}
+    _, (charge, left) = min(short, key=lambda one: one[0])
+    return {"asked": asked(job), **_quota_numbers(session, job, charge, left)}
 
 
 def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) -> dict[str, object]:

@@ -161,6 +161,9 @@ class Turns:
             params = {"start_s": outlook.fit.start_s, "starts_now": False}
             helps += (Remedy("later", params),)
         code = WaitReason.WAITING_FOR_PREEMPTED_JOBS if outlook.for_others else why.code
+        if outlook.for_others and outlook.fit and why.code is WaitReason.WAITING_FOR_QUOTA:
+            numbers = explain.quota_evidence(self.session, job, flavors=[outlook.fit.flavor])
+            why = why._replace(evidence=numbers) if "flavor" in numbers else why
         evidence = {**why.evidence, **outlook.evidence, "ahead": ranked.position - 1}
         pending = Pending(
             job.uid,

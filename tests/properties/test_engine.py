@@ -166,6 +166,7 @@ def test_what_would_help_helps_when_tried(snapshot: Snapshot) -> None:
 
 
 MIXED = replace(OPTIMISING, kinds=(("training", "rules"),))
+"""Decides every other job of a world by the rules."""
 
 
 @pytest.mark.parametrize("policy", [OPTIMISING, MIXED], ids=["every kind", "some kinds"])
@@ -173,6 +174,9 @@ MIXED = replace(OPTIMISING, kinds=(("training", "rules"),))
 @given(worlds())
 def test_what_would_help_helps_where_a_program_decides(policy: Policy, snapshot: Snapshot) -> None:
     """Tried with the strategies that decide, not with the rules alone."""
+    kinds = ["training" if n % 2 and policy is MIXED else "batch" for n in range(99)]
+    queue = [replace(job, kind=kind) for job, kind in zip(snapshot.pending, kinds, strict=False)]
+    snapshot = with_pending(snapshot, queue)
     assert_advice_is_true(snapshot, lambda world: plan_of(world, policy))
 
 

@@ -9,12 +9,13 @@ import pytest
 from scheduler.core.errors import InvalidPlanError, InvalidSnapshotError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
+from scheduler.core.reasons import Pending
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.core.verify import verify
 from scheduler.decide.cycle import decide
 from scheduler.decide.objective import Objective
 from scheduler.decide.turns import Turns
-from tests.builders import NOW_S, FleetBuilder, job, tenant, world
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 RULES = Policy(strategy="rules")
 
@@ -186,3 +187,40 @@ def test_a_throttled_device_takes_nothing_new_and_the_reason_says_so() -> None:
     (answer,) = plan_of(replace(both, fleet=hot)).pending
     assert answer.code == "nodes_unavailable"
     assert answer.evidence["throttled_devices"] == 1
+
+
+def of_two_flavors(spec: JobSpec) -> Pending:
+    """Two a100 and two h100, all held by y since 9000 s; x owns two h100, y two a100."""
+    fleet = FleetBuilder().node("a", devices=2).node("h", devices=2, flavor="h100")
+    tree = [
+        tenant("o", a100=0, h100=0),
+        tenant("x", under="o", a100=0, h100=2),
+        tenant("y", under="o", a100=2, h100=0),
+    ]
+    busy = [
+        running(
+            job(uid, tenant="y", devices=2, limit_s=90_000),
+            node,
+            devices,
+            started_s=NOW_S - 9000,
+        )
+        for uid, node, devices in (("r1", 0, [0, 1]), ("r2", 1, [2, 3]))
+    ]
+    snapshot = world(fleet, [spec], running=busy, tenants=tree)
+    (waits,) = decide(snapshot, RULES, now_s=NOW_S, budget_s=1.0).pending
+    return waits
+
+
+def test_a_job_of_any_flavor_is_told_of_the_one_that_its_tenant_owns() -> None:
+    """It may not ask yet; of h100 its tenant owns two, all lent to y; of a100 it owns nothing."""
+    waits = of_two_flavors(job("q", tenant="x", devices=2))
+    assert waits.code == "waiting_for_quota"
+    assert (waits.evidence["flavor"], waits.evidence["nominal_milli"]) == ("h100", 2000)
+
+
+def test_a_job_that_room_is_made_for_is_told_of_the_flavor_of_that_room() -> None:
+    """It names a100 first, and misses two of either; only what its tenant owns can be reclaimed."""
+    spec = job("q", tenant="x", devices=2, flavors=["a100", "h100"], submitted_s=NOW_S - 9000)
+    waits = of_two_flavors(spec)
+    assert waits.code == "waiting_for_preempted_jobs"
+    assert (waits.evidence["flavor"], waits.evidence["missing_milli"]) == ("h100", 2000)
