@@ -5,9 +5,11 @@ A resize begins a job anew from its last checkpoint, so it must be worth it. A j
 - it is preemptible, has fewer replicas than it may have, and was not told anything yet;
 - it has run for `PreemptionPolicy.min_runtime_s` since its last start or resize, so that it is
   disturbed no more often than it could be by others;
-- no job waits that could use the same flavor (for a job without devices: any flavor). Those of its
-  own tenant count always; those of others where their quota would do if all jobs that may grow gave
-  back what they hold: else not these are in their way;
+- no job waits that could use the same flavor (for a job without devices: any flavor) on that very
+  node, or the quota or the watts that the growth would take. Those of its own tenant count always;
+  those of others where their quota would do if all jobs that may grow gave back what they hold:
+  else not these are in their way. A node that is too small for a waiting job is not kept for it;
+  what is planned for it elsewhere is held on the profile;
 - places and quota are there until its time limit, whatever is reserved for others;
 - it gains more than it loses: replicas added, times the time that is left, against the replicas it
   has, times the time since its last checkpoint.
@@ -17,15 +19,18 @@ What it borrows so can be reclaimed, at once, and it is shrunk again before anyb
 Source: KAI docs/elastic (min and max pods); torchrun --nnodes=MIN:MAX (all workers restart).
 """
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from scheduler.core.plan import Resize
 from scheduler.core.resources import ONE_PER_NODE
-from scheduler.core.snapshot import JobSpec, RunningJob
+from scheduler.core.snapshot import BoolArray, JobSpec, RunningJob
 from scheduler.decide.fairness import FairShares
-from scheduler.decide.feasibility import ANY
+from scheduler.decide.feasibility import ANY, Demand
 from scheduler.decide.holdings import by_limit
 from scheduler.decide.quota import Charge, QuotaLedger
 from scheduler.decide.session import Session
@@ -52,7 +57,7 @@ def grow(
         told: uids of jobs that are evicted or shrunk in this cycle.
     """
     candidates = [job for job in session.snapshot.running if may_grow(job)]
-    contested = _contested(session, candidates, waiting) if candidates else set()
+    contested = _contested(session, candidates, waiting) if candidates else {}
     flavors = sorted(session.flavor_of)
 
     def order(job: RunningJob) -> tuple[int, float, float, str]:
@@ -64,36 +69,69 @@ def grow(
         if len(found) == MOST_GROWN:
             break
         flavor = session.held.flavor_held(job)
-        free = all(
-            tenant not in {ALL, job.spec.tenant} or flavor not in {wanted, ANY}
-            for tenant, wanted in contested
-        )
+        free = np.ones(session.layout.nodes, dtype=np.bool_)
+        for (tenant, wanted), nodes in contested.items():
+            if tenant in {ALL, job.spec.tenant} and flavor in {wanted, ANY}:
+                free &= ~nodes
         due = grows_from_s(session, job) <= session.now_s
-        if free and due and job.spec.uid not in told:
-            found += _grown(session, job, flavor)
+        if free.any() and due and job.spec.uid not in told:
+            found += _grown(session, job, flavor, free)
     return found
 
 
 def _contested(
     session: Session, growers: Sequence[RunningJob], waiting: Sequence[JobSpec]
-) -> set[tuple[str, int]]:
-    """Return whose jobs must not take which flavor, as somebody waits for it: tenant and flavor.
+) -> dict[tuple[str, int], BoolArray]:
+    """Return whose jobs must not take which flavor where, as somebody waits for it.
 
-    Watts are for all alike: who waits for those waits for what a growth would take.
+    By tenant and flavor, (nodes,) each: the nodes that the waiting jobs could use; all where growth
+    could use up their quota. Watts are for all alike: under a cap all nodes, too.
     """
+    left, most = cache(_without(session, growers).available), _most_growth(session, growers)
+    nodes = cache(lambda demand: _usable(session, demand))
+    found = dict[tuple[str, int], BoolArray]()
+    for job in waiting:
+        for flavor in session.allowed(job):
+            charges = session.charges(job, flavor, job.replicas_min)
+            may = all(left(job.tenant, name) >= amount for name, amount in charges)
+            keys = {(job.tenant, flavor), (ALL if may else job.tenant, flavor)}
+            if all(key in found and found[key].all() for key in keys):
+                continue
+            where = np.ones(session.layout.nodes, dtype=np.bool_)
+            if session.power.cap_uw is None and all(
+                session.allowance.left(job, name, 0, 1) - most.get(name, 0) >= amount
+                for name, amount in charges
+            ):
+                where = nodes(session.demand(job, flavor, whatever_health=True))
+            for key in keys:
+                found[key] = found[key] | where if key in found else where
+    return found
+
+
+def _without(session: Session, growers: Sequence[RunningJob]) -> QuotaLedger:
+    """Return what tenants would hold if all jobs that may grow gave back what they hold."""
     ledger = QuotaLedger(session.tree)
     ledger.usage[0] = session.profile.ledger.usage[0]
     for held in map(session.hold_of, growers):
         for name, amount in held.charges:
             ledger.add(held.tenant, Charge(name, -amount))
-    left = cache(ledger.available)
-    found = set[tuple[str, int]]()
-    for job in waiting:
-        for flavor in session.allowed(job):
-            charges = session.charges(job, flavor, job.replicas_min)
-            may = all(left(job.tenant, name) >= amount for name, amount in charges)
-            found |= {(job.tenant, flavor), (ALL if may else job.tenant, flavor)}
-    return found
+    return ledger
+
+
+def _most_growth(session: Session, growers: Sequence[RunningJob]) -> Counter[str]:
+    """Return flavor -> milli-units that all growth together could take."""
+    most = Counter[str]()
+    for job in growers:
+        flavor, more = session.held.flavor_held(job), job.spec.replicas_max - len(job.replicas)
+        for name, amount in session.charges(job.spec, flavor, more):
+            most[name] += amount
+    return most
+
+
+def _usable(session: Session, demand: Demand) -> BoolArray:
+    """Return (nodes,) whether each could ever hold a replica."""
+    usable: BoolArray = session.filter(demand).count(session.layout.capacity) > 0
+    return usable
 
 
 def may_grow(job: RunningJob) -> bool:
@@ -114,8 +152,15 @@ def grows_from_s(session: Session, job: RunningJob) -> float:
     return job.started_s + session.policy.preemption.min_runtime_s
 
 
-def _grown(session: Session, job: RunningJob, flavor: int) -> list[Resize]:
-    """Return the resize of one job to as many replicas as there is room for, [] if not worth it."""
+def _grown(session: Session, job: RunningJob, flavor: int, free: BoolArray) -> list[Resize]:
+    """Return the resize of one job to as many replicas as there is room for, [] if not worth it.
+
+    Args:
+        session: the state after every job had its turn.
+        job: that may grow.
+        flavor: that it holds.
+        free: (nodes,) for which nobody waits.
+    """
     spec, now_s, has = job.spec, session.now_s, len(job.replicas)
     left_s = by_limit(now_s)(spec, job.started_s) - session.notice_s
     known = spec.tenant in session.tree.index
@@ -128,8 +173,13 @@ def _grown(session: Session, job: RunningJob, flavor: int) -> list[Resize]:
         time_limit_s=job.started_s + spec.time_limit_s - now_s,
     )
     fit = session.fit_now(more, [flavor])
-    if fit is None or fit.replicas * left_s <= has * _unsaved_s(job, now_s):
+    if fit is None:
         return []
+    counts = fit.site.counts * free
+    replicas = min(fit.replicas, int(counts.sum()))
+    if replicas < more.replicas_min or replicas * left_s <= has * _unsaved_s(job, now_s):
+        return []
+    fit = fit._replace(replicas=replicas, site=fit.site._replace(counts=counts))
     added, _ = session.take(more, fit)
     return [Resize(spec.uid, (*job.replicas, *added))]
 

@@ -157,3 +157,45 @@ def test_a_job_whose_replicas_must_stand_in_some_way_keeps_those_it_has(
 def test_a_job_that_only_prefers_to_stand_near_grows() -> None:
     near = elastic(topology=TopologyWish(Level.NODE, required=False))
     assert len(plan_of(alone(near)).resizes) == 1
+
+
+def near_a_full_node(*queue: JobSpec, quota: int = 99, **setting: Any) -> Plan:
+    """e holds one of four devices on n1, another all eight of n2 for two hours."""
+    fleet = FleetBuilder().node("n1", devices=4).node("n2", devices=8)
+    full = tuple(ReplicaPlacement(1, (k,), 1000, 80_000) for k in range(4, 12))
+    busy = RunningJob(job("b", devices=1, replicas=8, limit_s=7200), full, NOW_S)
+    snapshot = world(fleet, queue, running=[elastic(), busy], tenants=[tenant("t", a100=quota)])
+    return decide(snapshot, replace(RULES, **setting), now_s=NOW_S, budget_s=1.0)
+
+
+def test_a_job_that_waits_for_a_larger_node_is_no_reason_not_to_grow() -> None:
+    """w needs eight devices on a node, planned on n2 in two hours; n1 has four in all."""
+    plan = near_a_full_node(job("w", devices=8))
+    assert [(r.uid, len(r.replicas)) for r in plan.resizes] == [("e", 3)]
+    assert near_a_full_node(job("w", devices=4)).resizes == ()
+
+
+def test_nobody_grows_into_the_quota_of_a_job_that_waits_elsewhere() -> None:
+    """1 + 8 are held; with 18 of quota w may have its 8, but not after e took 2: 18 - 9 - 2 = 7."""
+    assert near_a_full_node(job("w", devices=8), quota=18).resizes == ()
+    assert len(near_a_full_node(job("w", devices=8), quota=19).resizes) == 1
+
+
+def test_nobody_grows_under_a_power_cap_while_a_job_waits() -> None:
+    assert near_a_full_node(job("w", devices=8), power_cap_w=99_999.0).resizes == ()
+    assert len(near_a_full_node(power_cap_w=99_999.0).resizes) == 1
+
+
+def test_a_job_grows_only_where_nobody_waits() -> None:
+    """w fits n3 alone, which is taken but for one device; e takes one more on n1, not that one."""
+    fleet = FleetBuilder().node("n1", devices=2).node("n3", devices=4)
+    taken = RunningJob(
+        job("b", devices=3, limit_s=7200), (ReplicaPlacement(1, (2, 3, 4), 1000, 80_000),), NOW_S
+    )
+    tree = [tenant("t", a100=99)]
+    queue = [job("w", devices=4)]
+    plan = plan_of(world(fleet, queue, running=[elastic(), taken], tenants=tree))
+    (resize,) = plan.resizes
+    assert [place.devices for place in resize.replicas] == [(0,), (1,)]
+    alone = plan_of(world(fleet, running=[elastic(), taken], tenants=tree))
+    assert [len(resize.replicas) for resize in alone.resizes] == [3]
