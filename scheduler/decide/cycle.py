@@ -119,10 +119,11 @@ def estimate(
     The job takes its place in the queue, so those ahead of it are served first. Every remedy that
     says `starts_now` was tried in a cycle of its own, with the strategies that decide.
 
-    Where the job could have others evicted once it has waited for its delay, `would_evict` in the
-    evidence says how many, when it may ask and when the room is there; its expected start (P50) is
-    then no later. That was tried on the world as it is: nobody is told to go yet, and those who
-    would be may have ended by then, so that P90 stays with what is sure.
+    Where the job could have others evicted once it has waited for its delay, and those have run for
+    as long as they are spared, `would_evict` in the evidence says how many, when it may ask and
+    when the room is there; its expected start (P50) is then no later. That was
+    tried on the world as it is: nobody is told to go yet, and those who would be may have ended by
+    then, so that P90 stays with what is sure.
 
     Args:
         snapshot: the frozen world.

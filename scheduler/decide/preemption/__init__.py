@@ -113,18 +113,38 @@ class Preemption:
         if planned and self._is_coming(job, planned):
             self.book(job.tenant, self._charges(job, planned))
             return Outlook(planned, {"room_at_s": planned.start_s}, for_others=True)
-        waits_s = asks_from_s(job, self._policy) - self._session.now_s
-        if (waits_s > 0 and not preview) or self._rooms >= MOST_ROOMS:
+        if self._rooms >= MOST_ROOMS:
             return Outlook(planned)
-        room = self._room(job, planned)
-        if room is None:
-            return Outlook(planned)
-        if waits_s > 0:
-            later = {"asks_at_s": self._session.now_s + waits_s}
-            later["room_at_s"] = room.fit.start_s + waits_s
-            return Outlook(planned, {"would_evict": _in_numbers(room) | later})
-        self._make(job, room)
-        return Outlook(room.fit, _in_numbers(room), for_others=True)
+        if asks_from_s(job, self._policy) <= self._session.now_s:
+            room = self._room(job, planned)
+            if room:
+                self._make(job, room)
+                return Outlook(room.fit, _in_numbers(room), for_others=True)
+        later = self._later(job, planned) if preview else None
+        return Outlook(planned, {"would_evict": later} if later else {})
+
+    def _later(self, job: JobSpec, planned: Fit | None) -> Mapping[str, object] | None:
+        """Return what room a job could ask for later, when, and when it would be there.
+
+        First with those who will have run for long enough when it may ask; then with all who run.
+        """
+        session, policy = self._session, self._policy
+        if not (allows_any(session.policy) and self._may_own(job)):
+            return None
+        asks_s = max(session.now_s, asks_from_s(job, policy))
+        for at_s in (asks_s, asks_s + policy.min_runtime_s):
+            losers = losers_of(session, at_s)
+            laws, _ = self._standing()
+            room = cheapest_room(session, laws, losers, job, Effort()) if losers.jobs else None
+            if room is None:
+                continue
+            evicted = (cut.job for cut in room.cuts if cut.evicts)
+            spared_s = [one.started_s + policy.min_runtime_s for one in evicted]
+            from_s = max(asks_s, *spared_s) if spared_s else asks_s
+            room_at_s = from_s + room.fit.start_s - session.now_s
+            if planned is None or room_at_s < planned.start_s:
+                return _in_numbers(room) | {"asks_at_s": from_s, "room_at_s": room_at_s}
+        return None
 
     def _is_coming(self, job: JobSpec, planned: Fit) -> bool:
         """Return whether the job is promised room, and that of jobs told to go will do."""

@@ -61,15 +61,20 @@ class Losers:
         self.extra[at] = self.evictable[at] = 0
 
 
-def losers_of(session: Session) -> Losers:
+def losers_of(session: Session, at_s: float | None = None) -> Losers:
     """Return who may lose at all: preemptible, not told to end, and running for long enough.
 
     The least run time protects the smallest gang only: who has just grown can be shrunk at once, so
     that nobody waits for what a job took because it was idle.
 
     Who would have ended by the time at which somebody evicted now is gone need not be evicted.
+
+    Args:
+        session: the cycle's state.
+        at_s: when they are to have run for long enough, epoch seconds; now by default.
     """
     policy, now_s = session.policy.preemption, session.now_s
+    at_s = now_s if at_s is None else at_s
     ends_s = by_limit(now_s)
     open_to_it = (
         job
@@ -78,11 +83,11 @@ def losers_of(session: Session) -> Losers:
         and job.ending_s is None
         and job.replicas
         and job.spec.tenant in session.tree.index
-        and (_ran_enough(job, policy, now_s) or len(job.replicas) > job.spec.replicas_min)
+        and (_ran_enough(job, policy, at_s) or len(job.replicas) > job.spec.replicas_min)
         and ends_s(job.spec, job.started_s) > session.notice_s
     )
     jobs = sorted(open_to_it, key=lambda job: _order(job, now_s))
-    return _as_arrays(session, jobs, policy)
+    return _as_arrays(session, jobs, policy, at_s)
 
 
 def lost_work(job: RunningJob, now_s: float) -> float:
@@ -100,11 +105,13 @@ def _order(job: RunningJob, now_s: float) -> tuple[int, float, float, str]:
     return job.spec.priority, lost_work(job, now_s), -job.started_s, job.spec.uid
 
 
-def _ran_enough(job: RunningJob, policy: PreemptionPolicy, now_s: float) -> bool:
-    return now_s - job.started_s >= policy.min_runtime_s
+def _ran_enough(job: RunningJob, policy: PreemptionPolicy, at_s: float) -> bool:
+    return at_s - job.started_s >= policy.min_runtime_s
 
 
-def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionPolicy) -> Losers:
+def _as_arrays(
+    session: Session, jobs: Sequence[RunningJob], policy: PreemptionPolicy, at_s: float
+) -> Losers:
     flavors = (*(flavor.name for flavor in session.snapshot.fleet.flavors), CPU_FLAVOR)
     held = [session.held.flavor_held(job) for job in jobs]
     specs = [job.spec for job in jobs]
@@ -125,8 +132,7 @@ def _as_arrays(session: Session, jobs: Sequence[RunningJob], policy: PreemptionP
         extra=ints([max(0, len(job.replicas) - job.spec.replicas_min) for job in jobs]),
         evictable=ints(
             [
-                job.spec.preempted_count < policy.most_evictions
-                and _ran_enough(job, policy, session.now_s)
+                job.spec.preempted_count < policy.most_evictions and _ran_enough(job, policy, at_s)
                 for job in jobs
             ]
         ),

@@ -414,6 +414,27 @@ def test_an_estimate_says_whom_it_could_have_evicted_and_when() -> None:
     assert answer.expected_start_p90_s == LONG_AGO_S + 86_400
 
 
+def test_an_estimate_knows_until_when_those_are_spared_who_have_just_started() -> None:
+    """They ran for 100 s of the 600 s that spare them: evictable in 500 s, gone 30 s later."""
+    jobs = [replace(held(f"b{k}", k), started_s=NOW_S - 100) for k in range(4)]
+    answer = estimate(four(*jobs, queue=()), RECLAIM, waits(submitted_s=NOW_S), now_s=NOW_S)
+    assert isinstance(answer, Pending)
+    later = answer.evidence["would_evict"]
+    assert isinstance(later, dict)
+    assert (later["evicted_jobs"], later["asks_at_s"]) == (1, NOW_S + 500)
+    assert answer.expected_start_p50_s == later["room_at_s"] == NOW_S + 530
+
+
+def test_an_estimate_takes_who_is_spared_no_longer_when_it_may_ask() -> None:
+    """It asks in 60 s; by then b0, which ran for 550 s, has run for 600 s, the others not."""
+    jobs = [replace(held(f"b{k}", k), started_s=NOW_S - (100, 550)[k == 0]) for k in range(4)]
+    answer = estimate(four(*jobs, queue=()), RECLAIM, waits(submitted_s=NOW_S), now_s=NOW_S)
+    assert isinstance(answer, Pending)
+    later = answer.evidence["would_evict"]
+    assert isinstance(later, dict)
+    assert (later["asks_at_s"], later["room_at_s"]) == (NOW_S + 60, NOW_S + 90)
+
+
 def test_an_estimate_promises_no_eviction_against_the_laws() -> None:
     """t owns nothing: it waits like anybody."""
     jobs = [held(f"b{k}", k) for k in range(4)]
