@@ -199,7 +199,7 @@ class Preemption:
         laws, losers = self._standing()
         for cut in room.cuts:
             uid = cut.job.spec.uid
-            if cut.evicts:
+            if cut.evicts and cut.cause:
                 evidence = _evidence(cut, laws, self._session, job)
                 self.preempts.append(Preempt(uid, job.uid, cut.cause, evidence))
             else:

@@ -13,8 +13,9 @@ from scheduler.decide.preemption.losers import Losers
 from scheduler.decide.quota import Charge
 from scheduler.decide.scoring import FloatArray
 
-NOBODY, RECLAIMED, PREEMPTED, REBALANCED = 0, 1, 2, 3
-"""By which law somebody may lose; by none."""
+NOBODY, RECLAIMED, PREEMPTED, REBALANCED, SHARED = 0, 1, 2, 3, 4
+"""By which law somebody may lose; by none. Within a tenant replicas beyond the smallest gang are
+shared with those who wait; by that nobody is evicted."""
 
 CAUSES = {
     RECLAIMED: EvictionCause.RECLAIMED,
@@ -59,15 +60,17 @@ class Claim:
         self._wanted = np.array([name in wanted for name in losers.flavors], dtype=np.bool_)
         self._limited = np.array([laws.limited(name) for name in losers.flavors], dtype=np.bool_)
 
-    def causes(self, who: IntArray, replicas: IntArray) -> IntArray:
+    def causes(self, who: IntArray, replicas: IntArray, *, shrinks: bool = False) -> IntArray:
         """Return by which law each of some losers may lose so many of its replicas.
 
         Args:
             who: indices of losers.
             replicas: how many each would lose.
+            shrinks: each keeps its smallest gang.
 
         Returns:
-            (who,) NOBODY, RECLAIMED, PREEMPTED or REBALANCED; the first of these that allows it.
+            (who,) NOBODY, RECLAIMED, PREEMPTED, REBALANCED or SHARED; the first of these after
+            NOBODY that allows it.
         """
         losers, cpu = self._losers, len(self._losers.flavors) - 1
         tenant, main, priority = losers.tenant[who], losers.main[who], losers.priority[who]
@@ -87,8 +90,9 @@ class Claim:
                 legal & reclaims & self._policy.by_reclaim,
                 legal & lower & self._policy.by_priority,
                 evens,
+                legal & (tenant == self._taker) & shrinks,
             ],
-            [RECLAIMED, PREEMPTED, REBALANCED],
+            [RECLAIMED, PREEMPTED, REBALANCED, SHARED],
             NOBODY,
         )
 

@@ -14,13 +14,13 @@ class Cut(NamedTuple):
     Attributes:
         job: that gives.
         lost: the replicas that it loses; all of them = it is evicted.
-        cause: by which law.
+        cause: by which law; None where it only shares with its own tenant, and shrinks.
         work: device-seconds (core-seconds) that it loses.
     """
 
     job: RunningJob
     lost: tuple[ReplicaPlacement, ...]
-    cause: EvictionCause
+    cause: EvictionCause | None
     work: float
 
     @property

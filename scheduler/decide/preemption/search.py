@@ -108,7 +108,7 @@ class _Search:
         )
         everyone = np.arange(len(losers.jobs))
         whole = self._claim.causes(everyone, losers.replicas)
-        one = self._claim.causes(everyone, np.ones_like(losers.replicas))
+        one = self._claim.causes(everyone, np.ones_like(losers.replicas), shrinks=True)
         self._shrinks: BoolArray = (one != NOBODY) & (losers.extra > 0)
         self._evicts: BoolArray = (whole != NOBODY) & (losers.evictable > 0)
         wish = job.topology if job.topology and job.topology.required else None
@@ -369,7 +369,7 @@ class _Search:
             Cut(
                 job := self._losers.jobs[loser],
                 tuple(job.replicas[r] for r in sorted(given)),
-                CAUSES[trial.causes[loser]],
+                CAUSES.get(trial.causes[loser]),
                 float(self._losers.lost[loser]),
             )
             for loser, given in sorted(trial.given.items())

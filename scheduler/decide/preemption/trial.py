@@ -125,7 +125,7 @@ class Trial:
         given = self.given.get(loser, [])
         if replica in given or len(given) >= int(self._losers.extra[loser]):
             return False
-        return self._give(loser, [replica])
+        return self._give(loser, [replica], shrinks=True)
 
     def evict(self, loser: int) -> bool:
         """Let a loser give all that it still has; return whether the laws allow it."""
@@ -133,9 +133,10 @@ class Trial:
         rest = [r for r in range(int(self._losers.replicas[loser])) if r not in given]
         return bool(rest and self._losers.evictable[loser]) and self._give(loser, rest)
 
-    def _give(self, loser: int, replicas: list[int]) -> bool:
+    def _give(self, loser: int, replicas: list[int], *, shrinks: bool = False) -> bool:
         self.steps += 1
-        cause = int(self._claim.causes(np.array([loser]), np.array([len(replicas)]))[0])
+        who, count = np.array([loser]), np.array([len(replicas)])
+        cause = int(self._claim.causes(who, count, shrinks=shrinks)[0])
         if cause == NOBODY:
             return False
         self.causes[loser] = cause

@@ -308,6 +308,48 @@ def test_elastic_jobs_are_shrunk_before_any_is_evicted() -> None:
     assert pending.evidence["shrunk_jobs"] == 1
 
 
+def grown(has: int, **changes: Any) -> RunningJob:
+    """Return an elastic job of t, one to four replicas of one device each."""
+    places = tuple(ReplicaPlacement(0, (k,), 1000, 80_000) for k in range(has))
+    wide = replace(held("e", 0, who="t"), replicas=places)
+    return replace(wide, spec=replace(wide.spec, replicas_max=4, **changes))
+
+
+def test_a_job_shares_what_it_can_do_without_with_a_waiting_job_of_its_tenant() -> None:
+    """It has four, and gives one; nobody would have to leave for that by any other law."""
+    plan = plan_of(four(grown(4), queue=(waits(),), t=4, b=0))
+    assert plan.preempts == ()
+    assert [(r.uid, len(r.replicas), r.beneficiary) for r in plan.resizes] == [("e", 3, "a")]
+
+
+SHARES_NOTHING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "it needs them all": ({"replicas_min": 4}, {}),
+    "it is of a higher class": ({"priority": 1}, {}),
+    "it may not be disturbed": ({"preemptible": False}, {}),
+    "the other has not waited for the delay": ({}, {"submitted_s": NOW_S - 59}),
+    "what it has beyond its smallest gang is too little": ({}, {"devices": 4}),
+}
+
+
+@pytest.mark.parametrize(("its", "other"), SHARES_NOTHING.values(), ids=SHARES_NOTHING.keys())
+def test_a_job_keeps_its_replicas_from_its_own_tenant_where(
+    its: dict[str, Any], other: dict[str, Any]
+) -> None:
+    size = other.get("devices", 1)
+    queue = (waits(devices=size, **{k: v for k, v in other.items() if k != "devices"}),)
+    plan = plan_of(four(grown(4, **its), queue=queue, t=4, b=0))
+    assert (plan.preempts, plan.resizes) == ((), ())
+
+
+def test_a_job_that_shared_grows_back_only_once_the_other_is_gone() -> None:
+    """Shrunk to three 700 s ago, it stays so beside the other, and takes the place it leaves."""
+    shrunk = replace(grown(3), started_s=NOW_S - 700, checkpointed_s=NOW_S - 5)
+    beside = held("a", 3, who="t")
+    assert plan_of(four(shrunk, beside, queue=(), t=4, b=0)).resizes == ()
+    (resize,) = plan_of(four(shrunk, queue=(), t=4, b=0)).resizes
+    assert (len(resize.replicas), resize.beneficiary) == (4, "")
+
+
 def test_what_a_shrinking_job_keeps_is_not_planned_for_others() -> None:
     """Two of four devices come free at the end of the grace, the other two in a day."""
     spec = job("e", tenant="b", devices=1, replicas=1, replicas_max=4, limit_s=86_400)
