@@ -5,7 +5,9 @@ python -m benchmarks.eta --data DIR --json      # DIR holds openb/ and gavel/
 A job counts that was told to wait in its first cycle and has started since; what it was told then
 is compared with its start. The first part of each trace, when nothing is known yet, is left out.
 Horizons are by the P50 that was told. Beside it the naive expectation: the place in the queue times
-the mean gap between the last starts, told at the same moments.
+the mean gap between the last starts, told at the same moments. What hits one queue hits all who
+wait in it, so that their errors come together: each trace is played with several seeds, and what
+each of these gave stands in `by_seed`.
 
 What the traces leave open, and what was made of it:
 
@@ -28,7 +30,7 @@ import json
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +42,7 @@ from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.admission import refusal
 from scheduler.decide.session import Session
-from scheduler.management.arguments import number, seed, whole
+from scheduler.management import arguments
 from scheduler.simulate.decider import by_policy, looks_at_mix
 from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import SimJob
@@ -87,6 +89,7 @@ class Replay:
     """A trace made ready to be played, and the least distance of its cycles."""
 
     name: str
+    seed: int
     world: Snapshot
     jobs: Sequence[SimJob]
     pace_s: float
@@ -95,55 +98,74 @@ class Replay:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark and print one JSON object last."""
     args = _arguments(argv)
-    told, traces = [], {}
-    for replay in replays(args):
+    told: dict[tuple[str, int], list[Told]] = {}
+    traces: dict[str, dict[str, Any]] = {}
+    for replay in (one for seed in args.seeds for one in replays(args, seed)):
         began_s = time.perf_counter()
-        here = play(replay)
-        told += here
-        traces[replay.name] = figures(here) | {
-            "jobs": len(replay.jobs),
-            "wall_s": round(time.perf_counter() - began_s, 1),
-        }
-    answer = figures(told) | {"traces": traces, "warm_up": WARM_UP, "seed": args.seed}
-    answer |= {"limit_factor": FACTOR, "limit_step_s": LIMIT_STEP_S}
+        told[replay.name, replay.seed] = play(replay)
+        trace = traces.setdefault(replay.name, {"jobs": len(replay.jobs), "wall_s": 0.0})
+        trace["wall_s"] = round(trace["wall_s"] + time.perf_counter() - began_s, 1)
+    for name in traces:
+        of_trace = [one for (of, _), some in told.items() if of == name for one in some]
+        traces[name] |= figures(of_trace)
+    answer = figures([one for some in told.values() for one in some])
+    answer |= {"by_seed": _by_seed(told, args.seeds), "traces": traces, "warm_up": WARM_UP}
+    answer |= {"seeds": args.seeds, "limit_factor": FACTOR, "limit_step_s": LIMIT_STEP_S}
     print(json.dumps(answer, indent=None if args.json else 2), flush=True)
+
+
+def _by_seed(
+    told: Mapping[tuple[str, int], Sequence[Told]], seeds: Sequence[int]
+) -> dict[str, Any]:
+    return {
+        str(seed): _figures([one for (_, of), some in told.items() if of == seed for one in some])
+        for seed in seeds
+    }
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="benchmarks.eta", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of openb/ and gavel/")
     parser.add_argument("--only", choices=["openb", "gavel"], help="one of the traces")
-    parser.add_argument("--openb-jobs", type=whole(1), default=1000, help="the last so many")
     parser.add_argument(
-        "--openb-every", type=whole(1), default=120, help="of its nodes, one in so many"
+        "--openb-jobs", type=arguments.whole(1), default=1000, help="the last so many"
     )
     parser.add_argument(
-        "--openb-speed", type=number(0, above=True), default=8.0, help="of its arrivals"
+        "--openb-every", type=arguments.whole(1), default=120, help="of its nodes, one in so many"
     )
-    parser.add_argument("--openb-pace", type=number(0), default=30.0, help="least s between cycles")
     parser.add_argument(
-        "--gavel-speed", type=number(0, above=True), default=1.2, help="of its arrivals"
+        "--openb-speed", type=arguments.number(0, above=True), default=8.0, help="of its arrivals"
     )
-    parser.add_argument("--gavel-jobs", type=whole(0), default=0, help="the first so many; 0 = all")
     parser.add_argument(
-        "--gavel-pace", type=number(0), default=120.0, help="least s between cycles"
+        "--openb-pace", type=arguments.number(0), default=30.0, help="least s between cycles"
     )
-    parser.add_argument("--seed", type=seed, default=0)
+    parser.add_argument(
+        "--gavel-speed", type=arguments.number(0, above=True), default=1.2, help="of its arrivals"
+    )
+    parser.add_argument(
+        "--gavel-jobs", type=arguments.whole(0), default=0, help="the first so many; 0 = all"
+    )
+    parser.add_argument(
+        "--gavel-pace", type=arguments.number(0), default=120.0, help="least s between cycles"
+    )
+    parser.add_argument(
+        "--seeds", type=arguments.seeds, default="0,1,2", help="separated by commas"
+    )
     parser.add_argument("--json", action="store_true", help="on one line")
     return parser.parse_args(argv)
 
 
-def replays(args: argparse.Namespace) -> list[Replay]:
-    """Return the traces that were asked for."""
+def replays(args: argparse.Namespace, seed: int) -> list[Replay]:
+    """Return the traces that were asked for, with limits drawn by a seed."""
     made = []
     if args.only != "gavel":
-        made.append(_openb(args))
+        made.append(_openb(args, seed))
     if args.only != "openb":
-        made.append(_gavel(args))
+        made.append(_gavel(args, seed))
     return made
 
 
-def _openb(args: argparse.Namespace) -> Replay:
+def _openb(args: argparse.Namespace, seed: int) -> Replay:
     folder = args.data / "openb"
     nodes = openb.read_nodes(_lines(folder / "openb_node_list_gpu_node.csv"))
     pods = openb.read_pods(_lines(folder / "openb_pod_list_default.csv"))
@@ -154,10 +176,11 @@ def _openb(args: argparse.Namespace) -> Replay:
     jobs = openb.sim_jobs(dense, limit_frac=1.0)
     session = Session(world, POLICY, now_s=world.now_s)
     jobs = [job for job in jobs if refusal(session, job.spec) is None]
-    return Replay("openb", world, _limited(jobs, lambda job: job.work, args.seed), args.openb_pace)
+    limited = _limited(jobs, lambda job: job.work, seed)
+    return Replay("openb", seed, world, limited, args.openb_pace)
 
 
-def _gavel(args: argparse.Namespace) -> Replay:
+def _gavel(args: argparse.Namespace, seed: int) -> Replay:
     folder, world = args.data / "gavel", gavel.paper_cluster()
     traced = gavel.read_jobs(_lines(folder / "msr_seed0.trace"), "msr_seed0.trace")
     rates = folder / "simulation_throughputs.json"
@@ -166,7 +189,7 @@ def _gavel(args: argparse.Namespace) -> Replay:
     dense = [replace(job, arrival_s=job.arrival_s / args.gavel_speed) for job in first]
     jobs, _ = gavel.sim_jobs(dense, throughputs, list(gavel.CLUSTER), begin_s=0.0, limit_frac=1.0)
     longest = lambda job: job.work / min(job.throughput.values())  # noqa: E731 - on its slowest
-    return Replay("gavel", world, _limited(jobs, longest, args.seed), args.gavel_pace)
+    return Replay("gavel", seed, world, _limited(jobs, longest, seed), args.gavel_pace)
 
 
 def _lines(path: Path) -> list[str]:

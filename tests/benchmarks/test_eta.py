@@ -31,6 +31,9 @@ def test_the_last_line_is_one_object_with_the_agreed_keys(
     assert result.keys() >= KEYS
     assert result["waited"] > 10
     assert result["traces"]["openb"]["jobs"] == 40
+    by_seed = result["by_seed"]
+    assert list(by_seed) == ["0", "1", "2"]
+    assert sum(one["waited"] for one in by_seed.values()) == result["waited"]
 
 
 def test_coverage_and_error_are_those_of_the_starts() -> None:
