@@ -15,7 +15,7 @@ from benchmarks.fairness.law import Standings, room_by_law, violations
 from benchmarks.fairness.month import FLAVOR
 from scheduler.core.plan import Plan
 from scheduler.core.policy import PreemptionPolicy
-from scheduler.core.reasons import WaitReason
+from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import IntArray, JobSpec, Snapshot, TenantNode
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 
@@ -143,7 +143,7 @@ class Meter:
         free = _free_by_node(snapshot, plan)
         if not free.any():
             return 0, 0
-        codes = {pending.uid: pending.code for pending in plan.pending}
+        kept_back = {pending.uid for pending in plan.pending if is_for_others(pending)}
         ledger = QuotaLedger(self._tree)
         for slug, devices in held.items():
             ledger.add(slug, Charge(FLAVOR.name, 1000 * devices))
@@ -161,7 +161,7 @@ class Meter:
                 firm[job.tenant] += size
             ledger.add(job.tenant, Charge(FLAVOR.name, 1000 * size))
             free[node] -= size
-            if codes.get(job.uid) in KEPT_FOR_OTHERS:
+            if job.uid in kept_back:
                 kept += size
             else:
                 idle += size
@@ -279,3 +279,11 @@ def merged(windows: Iterable[Window]) -> Window:
             whole.fair[slug] += window.fair[slug]
             whole.contended_s[slug] += lasted_s
     return whole
+
+
+def is_for_others(pending: Pending) -> bool:
+    """Return whether what a job could use is kept for a job ahead of it, or being freed for it.
+
+    Quota can be, too: what is planned for jobs of its tenant ahead of it that may not be evicted.
+    """
+    return pending.code in KEPT_FOR_OTHERS or bool(pending.evidence.get("planned_milli"))

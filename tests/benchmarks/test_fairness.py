@@ -8,9 +8,10 @@ from benchmarks.fairness import month
 from benchmarks.fairness.__main__ import main, reclaim_delay_s
 from benchmarks.fairness.filling import fair_shares
 from benchmarks.fairness.law import Standings, room_by_law, violations
-from benchmarks.fairness.meter import Clocks, Window, jain, merged
+from benchmarks.fairness.meter import Clocks, Window, is_for_others, jain, merged
 from scheduler.core.plan import EvictionCause, Plan, Preempt, SolverReport
 from scheduler.core.policy import PreemptionPolicy
+from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import JobSpec, QuotaLine, ReplicaPlacement, RunningJob, TenantNode
 
@@ -171,3 +172,14 @@ def test_the_last_line_is_one_object_with_the_agreed_keys(
 def test_the_reclaim_delay_is_the_limits_of_the_policy_and_two_cycles() -> None:
     """60 + 600 + 30 + 2 x 60."""
     assert reclaim_delay_s() == 810.0
+
+
+def test_nodes_and_quota_that_are_planned_for_a_job_ahead_are_kept_for_others() -> None:
+    def waits(code: WaitReason, **evidence: object) -> Pending:
+        return Pending("j", code, evidence)
+
+    assert is_for_others(waits(WaitReason.RESERVED))
+    assert is_for_others(waits(WaitReason.WAITING_FOR_QUOTA, planned_milli=3000))
+    assert not is_for_others(waits(WaitReason.WAITING_FOR_QUOTA, planned_milli=0))
+    assert not is_for_others(waits(WaitReason.WAITING_FOR_QUOTA))
+    assert not is_for_others(waits(WaitReason.FRAGMENTED))
