@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from scheduler.core.plan import Plan
+from scheduler.core.plan import NOT_NEEDED, Plan
 from scheduler.core.reasons import NEVER, Pending
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide import remedies
@@ -24,7 +24,7 @@ MOST_TRIALS = 16
 TIME_PART = 0.5
 """Of the time left when all is decided, trials may take this part."""
 
-PROVED = frozenset({"optimal", "not_needed", "rules_kept"})
+PROVED = frozenset({"optimal", NOT_NEEDED, "rules_kept"})
 """Statuses of a decision that comes out alike when it is made again."""
 
 

@@ -16,7 +16,7 @@ from django.db.models import F
 
 from scheduler.choices import JobState, Verb
 from scheduler.core.errors import InvalidPlanError
-from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.plan import NOT_NEEDED, Plan, SolverReport, Start
 from scheduler.core.snapshot import Snapshot
 from scheduler.core.verify import verify
 from scheduler.models import Decision, Intent
@@ -27,7 +27,7 @@ from scheduler.snapshots.jobs import Indices, replicas_stored
 from telemetry.models import Cluster
 from tenants.errors import ConflictError
 
-REPORT = SolverReport("rules", "rules", "not_needed")
+REPORT = SolverReport("rules", "rules", NOT_NEEDED)
 
 
 def rescale(*, cluster: Cluster, frozen: Frozen, now: datetime) -> int:

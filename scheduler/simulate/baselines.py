@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.plan import NOT_NEEDED, Plan, SolverReport, Start
 from scheduler.core.resources import WHOLE_MILLI, may_be_given
 from scheduler.core.snapshot import Fleet, IntArray, JobSpec, ReplicaPlacement, Snapshot
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout
@@ -69,7 +69,7 @@ class _InOrder:
 
 def plan_of(snapshot: Snapshot, name: str, starts: Iterable[Start], *, now_s: float) -> Plan:
     """Return a plan that starts some jobs and is silent about the others."""
-    report = SolverReport(name, name, "not_needed")
+    report = SolverReport(name, name, NOT_NEEDED)
     return Plan(snapshot.cluster, now_s, tuple(starts), (), (), report)
 
 

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable
 
-from scheduler.core.plan import Plan, SolverReport
+from scheduler.core.plan import NOT_NEEDED, Plan, SolverReport
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
 from scheduler.decide.turns import Turns
 
 NAME = "rules"
 
-REPORT = SolverReport(NAME, NAME, "not_needed")
+REPORT = SolverReport(NAME, NAME, NOT_NEEDED)
 
 
 def decide(

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from scheduler.core.plan import Plan, SolverReport, Start
+from scheduler.core.plan import NOT_NEEDED, Plan, SolverReport, Start
 from scheduler.core.policy import SOLVERS, Policy
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.objective import Objective
@@ -64,7 +64,7 @@ def decide(
     value = objective.value(objective.after(incumbent.starts)) if incumbent else -math.inf
     own = [job for job in turns.candidates if policy.strategy_of(job.kind) != RULES]
     if incumbent and not _could_be_better(turns.session, objective, incumbent, own):
-        return _kept(incumbent, "not_needed", value)
+        return _kept(incumbent, NOT_NEEDED, value)
     if incumbent and watch.left_s() < LEAST_SOLVE_S:
         return _kept(incumbent, "timeout", value)
     until = Watch(budget_s - PLAN_FACTOR * rules_s if incumbent else math.inf, clock, began_s)
@@ -98,7 +98,7 @@ def _solver(policy: Policy) -> str:
 
 def _kept(incumbent: Plan, status: str, value: float | None, gap: float | None = None) -> Plan:
     """Return the rules plan under this strategy's report."""
-    gap = 0.0 if status == "not_needed" else gap
+    gap = 0.0 if status == NOT_NEEDED else gap
     report = SolverReport(RULES, NAME, status, value, value, gap)
     return replace(incumbent, solver=report)
 
