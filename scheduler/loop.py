@@ -97,7 +97,7 @@ def run_cycle(
         watch.lap("snapshot")
         plan = _decide(cluster, frozen, now)  # 3 decide
         watch.lap("decide")
-        strategy_noted(cluster=cluster, plan=plan, now=now)
+        strategy_noted(cluster=cluster, policy=frozen.policy, plan=plan, now=now)
         done = _commit(cluster, plan, frozen, now)  # 4 commit holds, states and intents
         watch.lap("commit")
         dispatch(cluster=cluster, executor=ports.executor, now=now)  # 5 tell the executor

@@ -102,9 +102,9 @@ class StrategyAlarm(models.Model):
         ordering = ["-pk"]
         constraints = [
             models.UniqueConstraint(
-                fields=["cluster"],
+                fields=["cluster", "strategy"],
                 condition=Q(cleared_at__isnull=True),
-                name="strategy_alarm_one_open_per_cluster",
+                name="strategy_alarm_one_open_per_strategy",
             )
         ]
 

@@ -7,9 +7,9 @@ from telemetry.models import Cluster
 
 
 def strategy_alarms() -> QuerySet[StrategyAlarm]:
-    """Return the alarms that are not cleared, of clusters in use, by cluster."""
+    """Return the alarms that are not cleared, of clusters in use, by cluster; the latest last."""
     opened = StrategyAlarm.objects.filter(cleared_at=None, cluster__enabled=True)
-    return opened.select_related("cluster").order_by("cluster__slug")
+    return opened.select_related("cluster").order_by("cluster__slug", "last_at", "pk")
 
 
 def shadow_list(*, cluster: Cluster) -> QuerySet[ShadowPlan]:
