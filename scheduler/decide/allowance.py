@@ -178,15 +178,13 @@ class Allowance:
             if name in limited
         )
 
-    def may_own(self, job: JobSpec, flavors: Sequence[int], last: int) -> bool:
-        """Return whether room that others give is the job's to take in rows 0..last-1.
+    def may_own(self, job: JobSpec, flavor: int, first: int, last: int) -> bool:
+        """Return whether room that others give on a flavor is the job's to take in first..last-1.
 
-        All but firm jobs may.
+        All but firm jobs may. What firm jobs of its tenant hold then nobody can be made to give, so
+        that there is no use in looking for who could give the rest.
         """
-        return job.preemptible or any(
-            all(
-                self._firm_left(job, charge.flavor, 0, last) >= charge.amount
-                for charge in self._charges(job, flavor, job.replicas_min)
-            )
-            for flavor in flavors
+        return job.preemptible or all(
+            self._firm_left(job, charge.flavor, first, last) >= charge.amount
+            for charge in self._charges(job, flavor, job.replicas_min)
         )

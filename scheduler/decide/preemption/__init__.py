@@ -129,7 +129,7 @@ class Preemption:
         First with those who will have run for long enough when it may ask; then with all who run.
         """
         session, policy = self._session, self._policy
-        if not (allows_any(session.policy) and self._may_own(job)):
+        if not allows_any(session.policy):
             return None
         asks_s = max(session.now_s, asks_from_s(job, policy))
         for at_s in (asks_s, asks_s + policy.min_runtime_s):
@@ -163,7 +163,6 @@ class Preemption:
             or self._failed.total() >= MOST_LOOKS
             or self._is_spent(job.tenant)
             or not allows_any(session.policy)
-            or not self._may_own(job)
         ):
             return None
         room = self._search(job)
@@ -184,15 +183,11 @@ class Preemption:
             return None
         before = self._effort.steps
         room = cheapest_room(self._session, laws, losers, job, self._effort)
-        if room is None:
+        spent = self._effort.steps - before
+        if room is None and spent:
             self._failed[job.tenant] += 1
-            self._spent[job.tenant] += self._effort.steps - before
+            self._spent[job.tenant] += spent
         return room
-
-    def _may_own(self, job: JobSpec) -> bool:
-        session = self._session
-        last = session.window(session.now_s + job.time_limit_s)
-        return session.allowance.may_own(job, session.allowed(job), last)
 
     def _make(self, job: JobSpec, room: Room) -> None:
         """Decide that room is made."""

@@ -30,7 +30,7 @@ from scheduler.decide.preemption.losers import Losers, ints
 from scheduler.decide.preemption.offers import Offer, Offered, pieces_of, release
 from scheduler.decide.preemption.room import Cut, Room
 from scheduler.decide.preemption.subsets import by_price
-from scheduler.decide.preemption.trial import Trial
+from scheduler.decide.preemption.trial import Trial, rows_of
 from scheduler.decide.session import Session
 from scheduler.decide.topology import reach, sum_domains
 
@@ -84,7 +84,10 @@ def cheapest_room(
     """
     best: Room | None = None
     effort = effort or Effort()
+    rows = rows_of(session, job)
     for flavor in session.allowed(job):
+        if not session.allowance.may_own(job, flavor, *rows):
+            continue
         room = _Search(session, laws.copy(), losers, job, flavor).room(effort)
         if room and (best is None or room.price < best.price):
             best = room

@@ -25,6 +25,13 @@ POWER = ""
 """Stands beside the names of flavors for the power cap; no flavor has that name."""
 
 
+def rows_of(session: Session, job: JobSpec) -> tuple[int, int]:
+    """Return the rows first..last-1 of the window in which a job would run."""
+    profile, start_s = session.profile, session.notice_s
+    first = profile.until(start_s)
+    return first, max(first + 1, profile.until(start_s + job.time_limit_s))
+
+
 class Trial:
     """One job on one flavor, and what others would have to give for it.
 
@@ -61,13 +68,12 @@ class Trial:
         self.causes: dict[int, int] = {}
         self.steps = 0
         profile = session.profile
-        self._first = profile.until(session.notice_s)
-        self._last = max(self._first + 1, profile.until(session.notice_s + job.time_limit_s))
-        self._block = profile.block(self._first, self._last, nodes)
+        self._first, last = rows_of(session, job)
+        self._block = profile.block(self._first, last, nodes)
         self.place = {node: i for i, node in enumerate(nodes.tolist())}
         self._ledger = QuotaLedger(session.tree)
-        self._ledger.usage = profile.ledger.usage[profile.quota_rows(self._first, self._last)]
-        self._held_uw = profile.powers_uw(self._first, self._last)
+        self._ledger.usage = profile.ledger.usage[profile.quota_rows(self._first, last)]
+        self._held_uw = profile.powers_uw(self._first, last)
         self.floor = Free(*(table.min(axis=0) for table in self._block))
         self._wanted = session.filter(session.demand(job, flavor))
         self._counts = np.zeros(session.layout.nodes, dtype=np.int64)
