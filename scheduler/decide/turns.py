@@ -261,8 +261,13 @@ class Turns:
         tried = self._tried()
         waiting = [one._replace(pending=sure(one.pending, tried)) for one in self._waiting]
         refused = [sure(pending, tried) for pending in self._refused]
+        backs_off = {p.uid for p in refused if p.code is WaitReason.BACKING_OFF}
         grown = grow(
-            self.session, self.shares, [one.job for one in waiting], self.preemption.told()
+            self.session,
+            self.shares,
+            [one.job for one in waiting],
+            [job for job in self.snapshot.pending if job.uid in backs_off],
+            self.preemption.told(),
         )
         timed = tuple(one.pending for one in waiting)
         lasts_until_s = 0.0

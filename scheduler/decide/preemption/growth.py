@@ -5,45 +5,43 @@ A resize begins a job anew from its last checkpoint, so it must be worth it. A j
 - it is preemptible, has fewer replicas than it may have, and was not told anything yet;
 - it has run for `PreemptionPolicy.min_runtime_s` since its last start or resize, so that it is
   disturbed no more often than it could be by others;
-- no job waits that could use the same flavor (for a job without devices: any flavor) on that very
-  node, or the quota or the watts that the growth would take. Those of its own tenant count always;
-  those of others where their quota would do if all jobs that may grow gave back what they hold:
-  else not these are in their way. A node that is too small for a waiting job is not kept for it;
-  what is planned for it elsewhere is held on the profile;
+- no job waits that could use that very node, with whatever devices or none, or the quota or the
+  watts that the growth would take, nor backs off until some time before its own is up. Those of its
+  own tenant count always; those of others where their quota would do if all jobs that may grow gave
+  back what they hold: else not these are in their way. A node that is too small for a waiting job
+  is not kept for it; what is planned for it elsewhere is held on the profile;
 - places and quota are there until its time limit, whatever is reserved for others;
 - it gains more than it loses: replicas added, times the time that is left, against the replicas it
   has, times the time since its last checkpoint.
 
-What it borrows so can be reclaimed, at once, and it is shrunk again before anybody is evicted.
+It is shrunk again before anybody is evicted. What it borrows so its owner can have back at once,
+where owners may reclaim. Without quotas nobody is an owner: there it keeps what it has to its end,
+but for who may evict it by priority.
 
 Source: KAI docs/elastic (min and max pods); torchrun --nnodes=MIN:MAX (all workers restart).
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import cache
-
-import numpy as np
 
 from scheduler.core.plan import Resize
 from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.snapshot import BoolArray, JobSpec, RunningJob
 from scheduler.decide.fairness import FairShares
-from scheduler.decide.feasibility import ANY, Demand
 from scheduler.decide.holdings import by_limit
-from scheduler.decide.quota import Charge, QuotaLedger
+from scheduler.decide.preemption.contested import Contested
 from scheduler.decide.session import Session
-
-ALL = ""
-"""Stands for all tenants; none has that slug."""
 
 MOST_GROWN = 8
 """So many jobs grow in one cycle."""
 
 
 def grow(
-    session: Session, shares: FairShares, waiting: Sequence[JobSpec], told: Collection[str]
+    session: Session,
+    shares: FairShares,
+    waiting: Sequence[JobSpec],
+    backing_off: Sequence[JobSpec],
+    told: Collection[str],
 ) -> list[Resize]:
     """Return what grows now, and take the room for it.
 
@@ -53,11 +51,15 @@ def grow(
     Args:
         session: the state after every job had its turn.
         shares: the tenants' standing.
-        waiting: the jobs that were not started.
+        waiting: the jobs that were not started, in the order of the queue.
+        backing_off: the jobs that wait for another try, any order.
         told: uids of jobs that are evicted or shrunk in this cycle.
     """
     candidates = [job for job in session.snapshot.running if may_grow(job)]
-    contested = _contested(session, candidates, waiting) if candidates else {}
+    if not candidates:
+        return []
+    later = sorted(backing_off, key=lambda job: (job.not_before_s, job.submitted_s, job.uid))
+    contested = Contested(session, candidates, [*waiting, *later])
     flavors = sorted(session.flavor_of)
 
     def order(job: RunningJob) -> tuple[int, float, float, str]:
@@ -68,70 +70,10 @@ def grow(
     for job in sorted(candidates, key=order):
         if len(found) == MOST_GROWN:
             break
-        flavor = session.held.flavor_held(job)
-        free = np.ones(session.layout.nodes, dtype=np.bool_)
-        for (tenant, wanted), nodes in contested.items():
-            if tenant in {ALL, job.spec.tenant} and flavor in {wanted, ANY}:
-                free &= ~nodes
-        due = grows_from_s(session, job) <= session.now_s
+        free, due = contested.left_by(job), grows_from_s(session, job) <= session.now_s
         if free.any() and due and job.spec.uid not in told:
-            found += _grown(session, job, flavor, free)
+            found += _grown(session, job, free)
     return found
-
-
-def _contested(
-    session: Session, growers: Sequence[RunningJob], waiting: Sequence[JobSpec]
-) -> dict[tuple[str, int], BoolArray]:
-    """Return whose jobs must not take which flavor where, as somebody waits for it.
-
-    By tenant and flavor, (nodes,) each: the nodes that the waiting jobs could use; all where growth
-    could use up their quota. Watts are for all alike: under a cap all nodes, too.
-    """
-    left, most = cache(_without(session, growers).available), _most_growth(session, growers)
-    nodes = cache(lambda demand: _usable(session, demand))
-    found = dict[tuple[str, int], BoolArray]()
-    for job in waiting:
-        for flavor in session.allowed(job):
-            charges = session.charges(job, flavor, job.replicas_min)
-            may = all(left(job.tenant, name) >= amount for name, amount in charges)
-            keys = {(job.tenant, flavor), (ALL if may else job.tenant, flavor)}
-            if all(key in found and found[key].all() for key in keys):
-                continue
-            where = np.ones(session.layout.nodes, dtype=np.bool_)
-            if session.power.cap_uw is None and all(
-                session.allowance.left(job, name, 0, 1) - most.get(name, 0) >= amount
-                for name, amount in charges
-            ):
-                where = nodes(session.demand(job, flavor, whatever_health=True))
-            for key in keys:
-                found[key] = found[key] | where if key in found else where
-    return found
-
-
-def _without(session: Session, growers: Sequence[RunningJob]) -> QuotaLedger:
-    """Return what tenants would hold if all jobs that may grow gave back what they hold."""
-    ledger = QuotaLedger(session.tree)
-    ledger.usage[0] = session.profile.ledger.usage[0]
-    for held in map(session.hold_of, growers):
-        for name, amount in held.charges:
-            ledger.add(held.tenant, Charge(name, -amount))
-    return ledger
-
-
-def _most_growth(session: Session, growers: Sequence[RunningJob]) -> Counter[str]:
-    """Return flavor -> milli-units that all growth together could take."""
-    most = Counter[str]()
-    for job in growers:
-        flavor, more = session.held.flavor_held(job), job.spec.replicas_max - len(job.replicas)
-        for name, amount in session.charges(job.spec, flavor, more):
-            most[name] += amount
-    return most
-
-
-def _usable(session: Session, demand: Demand) -> BoolArray:
-    """Return (nodes,) whether each could ever hold a replica."""
-    usable: BoolArray = session.filter(demand).count(session.layout.capacity) > 0
-    return usable
 
 
 def may_grow(job: RunningJob) -> bool:
@@ -152,13 +94,12 @@ def grows_from_s(session: Session, job: RunningJob) -> float:
     return job.started_s + session.policy.preemption.min_runtime_s
 
 
-def _grown(session: Session, job: RunningJob, flavor: int, free: BoolArray) -> list[Resize]:
+def _grown(session: Session, job: RunningJob, free: BoolArray) -> list[Resize]:
     """Return the resize of one job to as many replicas as there is room for, [] if not worth it.
 
     Args:
         session: the state after every job had its turn.
         job: that may grow.
-        flavor: that it holds.
         free: (nodes,) for which nobody waits.
     """
     spec, now_s, has = job.spec, session.now_s, len(job.replicas)
@@ -172,7 +113,7 @@ def _grown(session: Session, job: RunningJob, flavor: int, free: BoolArray) -> l
         replicas_max=spec.replicas_max - has,
         time_limit_s=job.started_s + spec.time_limit_s - now_s,
     )
-    fit = session.fit_now(more, [flavor])
+    fit = session.fit_now(more, [session.held.flavor_held(job)])
     if fit is None:
         return []
     counts = fit.site.counts * free

@@ -197,5 +197,5 @@ def test_a_job_grows_only_where_nobody_waits() -> None:
     plan = plan_of(world(fleet, queue, running=[elastic(), taken], tenants=tree))
     (resize,) = plan.resizes
     assert [place.devices for place in resize.replicas] == [(0,), (1,)]
-    alone = plan_of(world(fleet, running=[elastic(), taken], tenants=tree))
-    assert [len(resize.replicas) for resize in alone.resizes] == [3]
+    empty = plan_of(world(fleet, running=[elastic(), taken], tenants=tree))
+    assert [len(resize.replicas) for resize in empty.resizes] == [3]
