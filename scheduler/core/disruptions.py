@@ -8,18 +8,20 @@ end, less what went to jobs outside, is no less than the guarantee.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from math import inf
+from typing import NamedTuple
 
 from scheduler.core.errors import require
+from scheduler.core.firm import room_options
+from scheduler.core.held import Held, charge, options_of, upwards
 from scheduler.core.plan import EvictionCause, Plan, Resize, Start
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.reasons import WaitReason
-from scheduler.core.resources import CPU_FLAVOR, may_be_given
+from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec, ReplicaPlacement, RunningJob, Snapshot
 
-Held: TypeAlias = Counter[tuple[str, str]]
-"""(tenant, flavor) -> milli-units that the tenant itself holds."""
-
+LEAST_GRACE_S = 1.0
+"""However short the grace, nobody is gone at the moment in which it is told to go."""
 
 BY_CLAIM = frozenset({EvictionCause.RECLAIMED, EvictionCause.REBALANCED})
 """Causes for which the taker's tenant must hold little enough (law 4)."""
@@ -55,7 +57,7 @@ def check_disruptions(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy |
         _check_loss(snapshot, loss)
         if policy:
             _check_policy(policy, plan.now_s, loss)
-    _check_guarantees(snapshot, plan, losses)
+    _check_guarantees(snapshot, plan, losses, _options(snapshot, plan, policy, losses))
 
 
 def growth(snapshot: Snapshot, plan: Plan) -> Iterator[tuple[JobSpec, Start]]:
@@ -153,20 +155,38 @@ def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 
+def _options(
+    snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy | None, losses: Sequence[_Loss]
+) -> dict[str, list[str]]:
+    """Return uid -> the flavors on which each beneficiary may be given room, one at least."""
+    grace_s = max(policy.grace_s, LEAST_GRACE_S) if policy else inf
+    takers = {loss.taker.uid: loss.taker for loss in losses}
+    found = room_options(snapshot, plan, list(takers.values()), plan.now_s + grace_s)
+    for uid, options in found.items():
+        owns = takers[uid].preemptible or bool(options)
+        require(owns, f"room is made for {uid!r}, whose tenant does not own what it would keep")
+    return found
+
+
 def _claims(
-    snapshot: Snapshot, loss: _Loss, losses: Sequence[_Loss], least: Held, at_end: Held
+    snapshot: Snapshot,
+    loss: _Loss,
+    losses: Sequence[_Loss],
+    options: Sequence[str],
+    *,
+    least: Held,
+    at_end: Held,
 ) -> list[str]:
-    """Return the flavors on which the taker may take from the loser (law 4), "" for none."""
-    options, taker = _options(snapshot, loss.taker), loss.taker
+    """Return those flavors on which the taker may take from the loser (law 4), "" for none."""
     if loss.cause in BY_CLAIM:
         most = Held(at_end)
         for one in losses:
-            if one.taker is taker and one.cause is EvictionCause.REBALANCED:
+            if one.taker is loss.taker and one.cause is EvictionCause.REBALANCED:
                 flavor = snapshot.fleet.flavor_held(one.job.replicas)
                 charge(most, one.job.spec, flavor, -one.replicas)
         options = [name for name in options if _has_claim(snapshot, loss, name, Held(least), most)]
-    require(bool(options), f"{taker.uid!r} has no claim on job {loss.job.spec.uid!r}")
-    return options
+    require(bool(options), f"{loss.taker.uid!r} has no claim on job {loss.job.spec.uid!r}")
+    return list(options)
 
 
 def _has_claim(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held, kept: Held) -> bool:
@@ -197,14 +217,21 @@ def _may_hold(snapshot: Snapshot, loss: _Loss, flavor: str, held: Held, kept: He
     return keeps > 0 and weights[mine[0]] > 0 and even
 
 
-def _check_guarantees(snapshot: Snapshot, plan: Plan, losses: Sequence[_Loss]) -> None:
+def _check_guarantees(
+    snapshot: Snapshot,
+    plan: Plan,
+    losses: Sequence[_Loss],
+    options: Mapping[str, Sequence[str]],
+) -> None:
     """Check that all have a claim, and nobody is pushed below its guarantee (laws 2, 4 and 5)."""
     if not losses:
         return
     least, at_end = _held_at_least(snapshot, plan), _held_at_end(snapshot, plan)
     lost: dict[tuple[str, bool, str], Held] = {}
     for loss in losses:
-        judged = _judged(snapshot, loss, _claims(snapshot, loss, losses, least, at_end))
+        open_to_it = options[loss.taker.uid]
+        claims = _claims(snapshot, loss, losses, open_to_it, least=least, at_end=at_end)
+        judged = _judged(snapshot, loss, claims)
         for slug, own in _sides(snapshot, loss.job.spec.tenant, loss.taker.tenant):
             for flavor in judged:
                 found = lost.setdefault((slug, own, flavor), Counter())
@@ -232,16 +259,6 @@ def _sides(snapshot: Snapshot, loser: str, taker: str) -> list[tuple[str, bool]]
     return side or [(loser, True)]
 
 
-def upwards(snapshot: Snapshot, slug: str) -> list[str]:
-    """Return a tenant and those above it, from itself to its root."""
-    parents = {tenant.slug: tenant.parent for tenant in snapshot.tenants}
-    way, at = list[str](), parents.get(slug) if slug not in parents else slug
-    while at is not None:
-        way.append(at)
-        at = parents[at]
-    return way
-
-
 def _judged(snapshot: Snapshot, loss: _Loss, claims: Sequence[str]) -> set[str]:
     """Return the flavors with quotas in which the loser is judged."""
     main = snapshot.fleet.flavor_held(loss.job.replicas) or CPU_FLAVOR
@@ -265,7 +282,7 @@ def _held_at_end(snapshot: Snapshot, plan: Plan) -> Held:
         if pending.code is WaitReason.WAITING_FOR_PREEMPTED_JOBS:
             spec = jobs[pending.uid]
             held[spec.tenant, CPU_FLAVOR] += spec.shape.cpu_milli * spec.replicas_min
-            for flavor in _options(snapshot, spec):
+            for flavor in options_of(snapshot, spec):
                 held[spec.tenant, flavor] += spec.shape.device_milli * spec.replicas_min
     return held
 
@@ -279,14 +296,6 @@ def _held_at_least(snapshot: Snapshot, plan: Plan) -> Held:
         stays = told.get(job.spec.uid, stays)
         charge(held, job.spec, snapshot.fleet.flavor_held(job.replicas), stays)
     return held
-
-
-def _options(snapshot: Snapshot, job: JobSpec) -> list[str]:
-    """Return the flavors that a job may be given, by name or by MIG profile; [""] for none."""
-    if not job.shape.devices:
-        return [""]
-    names = [flavor.name for flavor in snapshot.fleet.flavors]
-    return [n for n in names if may_be_given(n, job.flavors, job.shape.devices)]
 
 
 def _above(snapshot: Snapshot, slug: str, flavor: str, held: Held, *, own: bool) -> int:
@@ -311,13 +320,6 @@ def _standing(snapshot: Snapshot, flavor: str, held: Held) -> tuple[dict[str, in
             owned[tenant.parent] += owned[slug] - kept
             used[tenant.parent] += max(0, used[slug] - kept)
     return used, owned
-
-
-def charge(held: Held, job: JobSpec, flavor: str, replicas: int) -> None:
-    """Count what a tenant is charged for some replicas of a job on a flavor, "" for none."""
-    held[job.tenant, CPU_FLAVOR] += job.shape.cpu_milli * replicas
-    if flavor:
-        held[job.tenant, flavor] += job.shape.device_milli * replicas
 
 
 def _without(

@@ -1,13 +1,14 @@
 """An independent check of a plan: it shares no code with the engine that made it."""
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from scheduler.core.disruptions import Held, charge, check_disruptions, growth, upwards
+from scheduler.core.disruptions import check_disruptions, growth
 from scheduler.core.errors import InvalidPlanError
+from scheduler.core.firm import check_firm
+from scheduler.core.held import charge, upwards
 from scheduler.core.plan import Plan, Start
 from scheduler.core.policy import Policy
 from scheduler.core.resources import (
@@ -49,7 +50,7 @@ def verify(
     check_disruptions(snapshot, plan, policy.preemption if policy else None)
     for start in plan.starts:
         _check_may_start(snapshot, plan.now_s, jobs[start.uid], start)
-    _check_firm(snapshot, jobs, plan)
+    check_firm(snapshot, jobs, plan)
     for spec, more in growth(snapshot, plan):  # what is added must have room as a start must
         jobs[more.uid], plan = spec, replace(plan, starts=(*plan.starts, more))
     specs = {job.spec.uid: job.spec for job in snapshot.running}
@@ -96,24 +97,6 @@ def _check_may_start(snapshot: Snapshot, now_s: float, job: JobSpec, start: Star
         of_units = units.get(name, 0.0) / max(*units.values(), 1e-9)
         speed = snapshot.throughputs.get((job.job_class or job.kind, name), of_units)
         _require(speed >= job.min_throughput, f"job {uid!r} is too slow on {name!r}: {speed}")
-
-
-def _check_firm(snapshot: Snapshot, jobs: Mapping[str, JobSpec], plan: Plan) -> None:
-    """Whoever may not be evicted starts within what its tenant owns, with others of that kind."""
-    firm, added = Held(), Held()
-    for job in snapshot.running:
-        if not job.spec.preemptible:
-            charge(firm, job.spec, snapshot.fleet.flavor_held(job.replicas), len(job.replicas))
-    for start in plan.starts:
-        if not jobs[start.uid].preemptible:
-            charge(added, jobs[start.uid], start.flavor, len(start.replicas))
-    limited = {name for tenant in snapshot.tenants for name in tenant.quotas}
-    lines = {tenant.slug: tenant.quotas for tenant in snapshot.tenants}
-    for (slug, name), amount in added.items():
-        if amount and name in limited:
-            owned = lines[slug][name].nominal if name in lines[slug] else 0
-            within = firm[slug, name] + amount <= owned
-            _require(within, f"{slug!r} keeps from eviction more {name!r} than it owns")
 
 
 def _check_start(fleet: Fleet, job: JobSpec, start: Start) -> None:

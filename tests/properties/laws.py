@@ -76,7 +76,7 @@ def broken_laws(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> lis
         job, taker = running[preempt.uid], pending[preempt.beneficiary]
         wrong = [
             *_of_policy(job, taker, policy, preempt.cause, snapshot.now_s),
-            *_of_standing(snapshot, plan, job, taker, preempt.cause),
+            *_of_standing(snapshot, plan, job, taker, preempt.cause, policy=policy),
         ]
         found += [f"{preempt.uid} for {preempt.beneficiary}: {one}" for one in wrong]
     return found
@@ -89,6 +89,48 @@ def options_of(snapshot: Snapshot, job: JobSpec) -> list[str]:
     names = [flavor.name for flavor in snapshot.fleet.flavors]
     wanted = {(name, asked) for name in names for asked in job.flavors or (name,)}
     return sorted({n for n, asked in wanted if n == asked or n.endswith(f"-mig-{asked}")})
+
+
+def firm_options(
+    snapshot: Snapshot, plan: Plan, taker: JobSpec, policy: PreemptionPolicy
+) -> list[str]:
+    """Return the flavors on which a beneficiary may be given room: a firm one within its own.
+
+    What other firm jobs of its tenant hold once the grace is over counts: they run or start and do
+    not end before, or are beneficiaries, too, with one flavor to go to.
+    """
+    options = options_of(snapshot, taker)
+    if taker.preemptible:
+        return options
+    room_s = plan.now_s + max(policy.grace_s, 1.0)
+    pending = {job.uid: job for job in snapshot.pending}
+    others = [
+        (job.spec, flavor_of(snapshot, job.replicas), len(job.replicas))
+        for job in snapshot.running
+        if job.ending_s is None and job.started_s + job.spec.time_limit_s > room_s
+    ]
+    others += [
+        (pending[s.uid], s.flavor, len(s.replicas))
+        for s in plan.starts
+        if plan.now_s + pending[s.uid].time_limit_s > room_s
+    ]
+    named = {p.beneficiary for p in plan.preempts} | {r.beneficiary for r in plan.resizes}
+    for uid in named - {taker.uid, ""}:
+        only = options_of(snapshot, pending[uid])
+        others += [(pending[uid], only[0], pending[uid].replicas_min)] if len(only) == 1 else []
+    firm = [one for one in others if not one[0].preemptible and one[0].tenant == taker.tenant]
+    quotas = next(t.quotas for t in snapshot.tenants if t.slug == taker.tenant)
+    limited = {name for t in snapshot.tenants for name in t.quotas}
+
+    def is_owned(flavor: str) -> bool:
+        wants = charges(taker, flavor, taker.replicas_min)
+        for name in (name for name in wants if wants[name] and name in limited):
+            held = sum(charges(*one).get(name, 0) for one in firm) + wants[name]
+            if name not in quotas or held > quotas[name].nominal:
+                return False
+        return True
+
+    return [flavor for flavor in options if is_owned(flavor)]
 
 
 def broken_shrinks(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> list[str]:
@@ -108,6 +150,7 @@ def broken_shrinks(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> 
             "law 7": not fence or fence[0] in lines.line(job.spec.tenant),
             "delay": plan.now_s >= asks_s,
             "allowed": policy.by_reclaim or policy.by_priority or policy.by_fair_share,
+            "firm": not taker.preemptible or firm_options(snapshot, plan, taker, policy),
         }
         found += [f"{one.uid}: {name}" for name, good in checks.items() if not good]
     return found
@@ -136,10 +179,16 @@ def _of_policy(
 
 
 def _of_standing(
-    snapshot: Snapshot, plan: Plan, job: RunningJob, taker: JobSpec, cause: EvictionCause
+    snapshot: Snapshot,
+    plan: Plan,
+    job: RunningJob,
+    taker: JobSpec,
+    cause: EvictionCause,
+    *,
+    policy: PreemptionPolicy,
 ) -> list[str]:
     """Laws 2, 4, 5 and 7; each as what must hold in whatever order the plan was made."""
-    options = options_of(snapshot, taker)
+    options = firm_options(snapshot, plan, taker, policy)
     wrong = [] if options else ["nothing that it could take"]
     lines = Tree(snapshot.tenants, "cpu")
     fence = [s for s in lines.line(taker.tenant) if lines.tenants[s].preemption_fence]
