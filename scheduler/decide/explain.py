@@ -90,17 +90,35 @@ def quota_evidence(
 ) -> dict[str, object]:
     """Return the flavor that is short of quota: asked, used, nominal, lent, available, missing.
 
-    Order of criteria, of the flavors that a job may use: those first of which its tenant owns what
-    it would hold, then those of which it misses least, then the job's own order.
-
     Args:
         session: the state at the job's turn.
         job: the job.
         rows: in one of so many rows.
         flavors: to choose from; the allowed ones by default.
     """
+    short = least_missing(session, job, rows, flavors or session.allowed(job))
+    if not short:
+        return {"asked": asked(job)}
+    return {"asked": asked(job), **_quota_numbers(session, job, *short[0])}
+
+
+def least_missing(
+    session: Session, job: JobSpec, rows: int, flavors: Sequence[int]
+) -> list[tuple[Charge, int]]:
+    """Return what a job would be charged and what is left of it, where that is less.
+
+    On the flavor that comes first of those on which it misses anything; [] where it never does.
+    Order of criteria: those of which its tenant owns what it would hold, then those of which it
+    misses least, then the job's own order.
+
+    Args:
+        session: the state at the job's turn.
+        job: the job.
+        rows: in one of so many rows.
+        flavors: to choose from.
+    """
     short = []
-    for position, flavor in enumerate(flavors or session.allowed(job)):
+    for position, flavor in enumerate(flavors):
         missing = [
             (charge, left)
             for charge in session.charges(job, flavor, job.replicas_min)
@@ -109,11 +127,8 @@ def quota_evidence(
         if missing:
             borrows = not session.allowance.owns(job, [flavor])
             sum_milli = sum(charge.amount - left for charge, left in missing)
-            short.append(((borrows, sum_milli, position), missing[0]))
-    if not short:
-        return {"asked": asked(job)}
-    _, (charge, left) = min(short, key=lambda one: one[0])
-    return {"asked": asked(job), **_quota_numbers(session, job, charge, left)}
+            short.append(((borrows, sum_milli, position), missing))
+    return min(short, key=lambda one: one[0])[1] if short else []
 
 
 def _quota_numbers(session: Session, job: JobSpec, charge: Charge, left: int) -> dict[str, object]:

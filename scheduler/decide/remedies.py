@@ -18,9 +18,9 @@ from scheduler.core.reasons import Remedy, WaitReason
 from scheduler.core.resources import ONE_PER_NODE, SPREAD, WHOLE_MILLI, may_be_given
 from scheduler.core.snapshot import JobSpec, QuotaLine, Snapshot
 from scheduler.decide.admission import Refusal, refusal
-from scheduler.decide.explain import Blocked, unavailable_evidence
+from scheduler.decide.explain import Blocked, least_missing, unavailable_evidence
 from scheduler.decide.session import Session
-from scheduler.decide.taints import fewest_taints
+from scheduler.decide.taints import needed_taints
 
 LEAST_TIME_LIMIT_S = 60.0
 """Nobody is advised to ask for less time than this."""
@@ -331,20 +331,27 @@ def _shorter(session: Session, job: JobSpec) -> list[Remedy]:
 
 
 def _more_quota_now(session: Session, job: JobSpec) -> list[Remedy]:
-    """Return the quota that is missing for a start now, if quota is all that is missing."""
+    """Return the quota that is missing for a start now, if quota is all that is missing.
+
+    Of the flavors with room the one that a reason would name (`explain.least_missing`).
+    """
     end_s = session.now_s + job.time_limit_s + LASTING_S
-    rows = session.window(end_s)
-    for flavor in session.allowed(job):
-        if session.room_now(job, flavor, rows, end_s) < job.replicas_min:
-            continue
-        missing = {
-            charge.flavor: charge.amount - left
-            for charge in session.charges(job, flavor, job.replicas_min)
-            if (left := session.allowance.left(job, charge.flavor, 0, rows)) < charge.amount
-        }
-        if all(session.tree.may_use(job.tenant, name) for name in missing):
-            return [Remedy("ask_for_quota", {"missing_milli": missing, "starts_now": True})]
-    return []
+    rows, least = session.window(end_s), job.replicas_min
+
+    def lacks_quota_only(flavor: int) -> bool:
+        named = (charge.flavor for charge in session.charges(job, flavor, least))
+        return (
+            all(session.tree.may_use(job.tenant, name) for name in named)
+            and session.allowance.by_power(job, flavor, 0, rows) >= least
+            and session.room_now(job, flavor, rows, end_s) >= least
+        )
+
+    roomy = [flavor for flavor in session.allowed(job) if lacks_quota_only(flavor)]
+    short = least_missing(session, job, rows, roomy)
+    if not short:
+        return []
+    missing = {charge.flavor: charge.amount - left for charge, left in short}
+    return [Remedy("ask_for_quota", {"missing_milli": missing, "starts_now": True})]
 
 
 def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
@@ -365,12 +372,12 @@ def _more_quota_ever(session: Session, job: JobSpec) -> list[Remedy]:
 
 
 def _toleration(session: Session, job: JobSpec) -> list[Remedy]:
-    """Return the fewest taints that let the job run some day when tolerated."""
+    """Return taints that let the job run some day when tolerated, none of them needless."""
 
     def tolerant(taints: frozenset[str]) -> JobSpec:
         return replace(job, tolerations=job.tolerations | taints)
 
-    taints = fewest_taints(session, job, lambda some: refusal(session, tolerant(some)) is None)
+    taints = needed_taints(session, job, lambda some: refusal(session, tolerant(some)) is None)
     if not taints:
         return []
     starts_now = starts(session, tolerant(taints))

@@ -1,4 +1,4 @@
-"""Which taints a job would have to tolerate: no more than it takes."""
+"""Which taints a job would have to tolerate: none that it could do without."""
 
 from collections.abc import Callable
 from itertools import islice
@@ -7,16 +7,18 @@ from scheduler.core.snapshot import JobSpec
 from scheduler.decide.session import Session
 
 MOST_TAINTS = 64
-"""So many sets of taints of a node are tried, and so many taints one by one."""
+"""So many sets of taints of a node are tried, as many left out, and so many taints one by one."""
 
 
-def fewest_taints(
+def needed_taints(
     session: Session, job: JobSpec, works: Callable[[frozenset[str]], bool]
 ) -> frozenset[str]:
     """Return the smallest set of taints of one node that works; empty where nothing does.
 
     For a gang that no such set serves, or that fewer taints of several nodes do: all taints, less
-    each that it can do without.
+    each that it can do without (beyond `MOST_TAINTS` some of those stay). Whole nodes are given up
+    before single taints, those with the most taints first. The fewest of all that would do is not
+    searched for: that is a set cover.
 
     Order of criteria: how many, then their names.
 
@@ -32,9 +34,10 @@ def fewest_taints(
         return frozenset()
     found = list(islice(filter(works, by_size[:MOST_TAINTS]), 1))
     if job.replicas_min > 1 or not found:
+        single = [frozenset({taint}) for taint in sorted(everything)]
         needed = everything
-        for taint in sorted(everything)[:MOST_TAINTS]:
-            needed = needed - {taint} if works(needed - {taint}) else needed
+        for some in (*by_size[: -MOST_TAINTS - 1 : -1], *single[:MOST_TAINTS]):
+            needed = needed - some if works(needed - some) else needed
         found.append(needed)
     return min(found, key=_few_first)
 

@@ -102,3 +102,42 @@ def test_so_many_trials_are_made_where_time_is_not_measured() -> None:
     answers = kept(half_full(), told(MOST_TRIALS + 5), answering("optimal", "j1", each_s=0.0))
     promises = [answer.remedies[0].params["starts_now"] for answer in answers]
     assert promises == [True] * MOST_TRIALS + [False] * 5
+
+
+def two_flavors_short_of_quota(power_cap_w: float | None = None) -> Pending:
+    """Return the answer to a job of 4 devices, of the tree's 4 a100 and 4 h100.
+
+    t owns 1 and 3 of them, b holds its 3 and 1: t misses 3 a100 or 1 h100. Of each 8 are there.
+    """
+    fleet = FleetBuilder().flavor("h100", power_w=700.0)
+    fleet = fleet.node("a", devices=8).node("h", devices=8, flavor="h100")
+    runs = [
+        running(job("ra", tenant="b", devices=3), 0, (0, 1, 2)),
+        running(job("rh", tenant="b", devices=1), 1, (8,)),
+    ]
+    tree = [
+        tenant("all"),
+        tenant("t", under="all", a100=1, h100=3),
+        tenant("b", under="all", a100=3, h100=1),
+    ]
+    snapshot = world(fleet, [job("j", tenant="t", devices=4)], running=runs, tenants=tree)
+    policy = Policy(strategy="rules", power_cap_w=power_cap_w)
+    (pending,) = cycle.decide(snapshot, policy, now_s=NOW_S, budget_s=1.0).pending
+    assert pending.code == "waiting_for_quota"
+    return pending
+
+
+def test_the_quota_to_ask_for_is_that_of_the_flavor_of_which_least_is_missing() -> None:
+    pending = two_flavors_short_of_quota()
+    assert (pending.evidence["flavor"], pending.evidence["missing_milli"]) == ("h100", 1000)
+    helps = {remedy.code: remedy.params for remedy in pending.remedies}
+    assert helps["ask_for_quota"] == {"missing_milli": {"h100": 1000}, "starts_now": True}
+
+
+def test_no_quota_is_asked_for_of_a_flavor_that_the_power_cap_would_keep_idle() -> None:
+    """What runs draws 3 * 400 + 700 = 1900 W: 4 h100 more make 4700 W, 4 a100 more 3500 W."""
+    helps = {
+        remedy.code: remedy.params
+        for remedy in two_flavors_short_of_quota(power_cap_w=3500.0).remedies
+    }
+    assert helps["ask_for_quota"] == {"missing_milli": {"a100": 3000}, "starts_now": True}

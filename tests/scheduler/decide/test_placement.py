@@ -179,6 +179,17 @@ def test_a_gang_is_told_the_taints_of_as_many_nodes_as_it_needs() -> None:
     assert advised_taints(fleet, job("q", devices=2, replicas=2)) == ["x", "y"]
 
 
+@pytest.mark.parametrize("names", [("y", "z", "abc"), ("a", "b", "xyz")])
+def test_the_taints_that_a_gang_is_told_do_not_depend_on_their_names(
+    names: tuple[str, ...],
+) -> None:
+    """Two replicas: on two nodes of one device behind one taint each, or one of two behind 3."""
+    fleet = FleetBuilder()
+    for devices, taints in zip((1, 1, 2), names, strict=True):
+        fleet.node(f"n{taints}", devices=devices, taints=list(taints))
+    assert advised_taints(fleet, job("q", devices=1, replicas=2)) == [*names[0], *names[1]]
+
+
 def test_several_blocked_jobs_are_planned_one_after_the_other() -> None:
     """4 devices: old holds all for 100 s; then a (3) and c (1) side by side; b (4) after a."""
     held = running(job("old", devices=4, limit_s=100), 0, range(4))
