@@ -101,7 +101,7 @@ def recording(
     ran = [job for job in jobs if held.get(job.pk)]
     made = [_sim_job(job, held[job.pk], world, now=now, every_s=checkpoint_every_s) for job in ran]
     return Recording(
-        trace=Trace(world, tuple(made), taken.policy),
+        trace=Trace(world, tuple(made), taken.policy, taken.past_use),
         recorded=_recorded(ran, held, events, world, now),
         begun=frozenset(str(job.pk) for job in ran if held[job.pk][0].created_s < world.now_s),
         never_ran=len(jobs) - len(ran),

@@ -145,7 +145,9 @@ def compare(
     for name, decider in deciders.items():
         began_s = time.monotonic()
         watch = _Progress(name, trace, outputs.stderr)
-        results[name] = simulate(trace.world, trace.jobs, decider, pace=pace, watch=watch)
+        results[name] = simulate(
+            trace.world, trace.jobs, decider, pace=pace, watch=watch, past_use=trace.past_use
+        )
         run = told.of(name, results[name], simulated=True)
         runs.append(run | {"wall_s": round(time.monotonic() - began_s, 2)})
     _write(dict(about) | {"note": SIMULATED, "runs": runs}, results, outputs)

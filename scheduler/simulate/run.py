@@ -30,7 +30,7 @@ The same world, jobs, decider and pace give the same result, whatever order the 
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop
 
 from scheduler.core.plan import Plan
@@ -59,6 +59,7 @@ def simulate(
     pace: Pace | None = None,
     changes: Iterable[NodeChange] = (),
     watch: Watch | None = None,
+    past_use: Mapping[tuple[str, str], float] | None = None,
 ) -> Result:
     """Return what becomes of jobs on a fleet under a decider.
 
@@ -70,6 +71,8 @@ def simulate(
         pace: when cycles run.
         changes: what befalls the nodes, in any order.
         watch: is shown every cycle.
+        past_use: (tenant, flavor) -> decayed use at the begin, of which `usage_decayed` is the
+            most of each tenant; where it is not known see `usage.DecayedUsage`.
 
     Raises:
         InvalidSimulationError: a job, a change or the pace makes no sense.
@@ -84,7 +87,7 @@ def simulate(
         raise InvalidSimulationError(f"a simulation cannot begin at {world.now_s}")
     arrivals = checked_jobs(jobs, begin_s=world.now_s)
     befall = checked_changes(changes, world)
-    run = _Run(world, arrivals, befall, decider, pace=pace, watch=watch)
+    run = _Run(world, arrivals, befall, decider, pace=pace, watch=watch, past_use=past_use or {})
     return run.play()
 
 
@@ -100,12 +103,13 @@ class _Run:
         *,
         pace: Pace,
         watch: Watch | None,
+        past_use: Mapping[tuple[str, str], float],
     ) -> None:
         self._decider, self._pace, self._watch = decider, pace, watch
         self._with_mix = looks_at_mix(decider)
         self._arrivals, self._arrived = arrivals, 0
         self._changes = changes
-        self._stage = Stage(world, pace)
+        self._stage = Stage(world, pace, past_use)
         self._stage.heap = [(c.at_s, NODE, c.node, i) for i, c in enumerate(changes)]
         self._unanswered: set[str] = set()
         self._seen_s = world.now_s

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from heapq import heappush
 from typing import Any, TypeAlias
@@ -39,11 +40,15 @@ class Stage:
         events: how many moves there were.
     """
 
-    def __init__(self, world: Snapshot, pace: Pace) -> None:
+    def __init__(
+        self, world: Snapshot, pace: Pace, past_use: Mapping[tuple[str, str], float]
+    ) -> None:
         self._world, self._pace = world, pace
         self._still: dict[str, Any] = {f.name: getattr(world, f.name) for f in fields(Snapshot)}
         self._holdings = Holdings(world.fleet)
-        self._usage = DecayedUsage(world.fleet, world.usage_decayed, now_s=world.now_s)
+        self._usage = DecayedUsage(
+            world.fleet, world.usage_decayed, now_s=world.now_s, past_use=past_use
+        )
         self._ratios = RuntimeRatios(world.runtime_ratios)
         self._arrivals = Arrivals(world.demand_mix)
         self._running: dict[str, Attempt] = {}

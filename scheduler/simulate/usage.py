@@ -7,7 +7,7 @@ holds.
 import bisect
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import DemandKind, Fleet, JobSpec
@@ -22,6 +22,14 @@ RATIO_COUNT = 200
 """So many of the last jobs say how long jobs really run."""
 
 
+def most_used(past_use: Mapping[tuple[str, str], float]) -> dict[str, float]:
+    """Return tenant -> use of its most used flavor, out of (tenant, flavor) -> use."""
+    most: dict[str, float] = {}
+    for (tenant, _), used in past_use.items():
+        most[tenant] = max(most.get(tenant, 0.0), used)
+    return most
+
+
 class DecayedUsage:
     """Each tenant's past use as a fraction of capacity over one half-life.
 
@@ -30,16 +38,36 @@ class DecayedUsage:
     m / capacity * (0.5^((t - b) / half-life) - 0.5^((t - a) / half-life)). A tenant's usage is that
     of its most used flavor.
 
+    What a tenant used before the begin adds to what it uses of the same flavor afterwards. Where
+    it is not known of which flavor that was, any may have been the most used one: each is taken to
+    have begun there. So usage is right at the begin, right on where the tenant goes on with the
+    flavor that it used most, and never too low: who has held much does not pass for new.
+
+    Args:
+        fleet: for what there is of each flavor.
+        start: tenant -> usage at the begin.
+        now_s: the begin, epoch seconds.
+        past_use: (tenant, flavor) -> the same by flavor; for tenants that it names `start` is not
+            looked at.
+
     Source: Slurm priority_multifactor (decay), KAI time-based fairshare (capacity as the norm).
     """
 
-    def __init__(self, fleet: Fleet, start: Mapping[str, float], *, now_s: float) -> None:
+    def __init__(
+        self,
+        fleet: Fleet,
+        start: Mapping[str, float],
+        *,
+        now_s: float,
+        past_use: Mapping[tuple[str, str], float] | None = None,
+    ) -> None:
         self._capacity = {CPU_FLAVOR: int(fleet.node_cpu_milli.sum())}
         for i, flavor in enumerate(fleet.flavors):
             self._capacity[flavor.name] = WHOLE_MILLI * int((fleet.device_flavor == i).sum())
         self._base_s = now_s
-        self._used = {(tenant, ""): share for tenant, share in start.items()}
-        self._most = dict(start)
+        known = dict(past_use or {})
+        self._used = _anywhere(start, self._capacity, known) | known
+        self._most = most_used(self._used)
 
     def book(self, tenant: str, flavor: str, milli: int, start_s: float, *, now_s: float) -> None:
         """Add what a placement held of a flavor from its start until now."""
@@ -69,6 +97,15 @@ class DecayedUsage:
             self._most = {key: used * left for key, used in self._most.items()}
             self._base_s, lives = now_s, 0.0
         return float(2.0**lives)
+
+
+def _anywhere(
+    start: Mapping[str, float], flavors: Iterable[str], known: Mapping[tuple[str, str], float]
+) -> dict[tuple[str, str], float]:
+    """Return the usage of tenants of which no more is known as if it were that of each flavor."""
+    told = {tenant for tenant, _ in known}
+    unknown = {tenant: used for tenant, used in start.items() if tenant not in told}
+    return {(tenant, flavor): used for flavor in flavors for tenant, used in unknown.items()}
 
 
 _GOLDEN = (math.sqrt(5) - 1) / 2

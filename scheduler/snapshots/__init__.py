@@ -1,7 +1,7 @@
 """Database -> Snapshot: the frozen world of one decision, in a fixed number of queries."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -30,6 +30,7 @@ from scheduler.models import Job
 from scheduler.selectors.pairings import pairing_table
 from scheduler.selectors.throughputs import throughput_table
 from scheduler.services.keys import FleetKeys
+from scheduler.simulate.usage import HALF_LIFE_S, RATIO_COUNT, most_used
 from scheduler.snapshots.expected import expectations
 from scheduler.snapshots.jobs import classed, job_spec, pending_jobs, running_jobs
 from scheduler.snapshots.policies import policy_of
@@ -48,8 +49,6 @@ __all__ = [
     "take",
 ]
 
-HALF_LIFE_S = 7 * 86400.0  # Slurm's PriorityDecayHalfLife
-RATIO_COUNT = 200  # runtimes of so many of the last jobs say how long jobs really run
 NODE_COLUMNS = (
     "name",
     "cpu_milli",
@@ -95,11 +94,16 @@ MIX_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """A snapshot, the database keys in the order of its arrays, and the policy of that instant."""
+    """A snapshot, the database keys in the order of its arrays, and the policy of that instant.
+
+    Attributes:
+        past_use: (tenant, flavor) -> decayed use; the snapshot has that of the most used flavor.
+    """
 
     snapshot: Snapshot
     keys: FleetKeys
     policy: Policy
+    past_use: Mapping[tuple[str, str], float]
 
 
 def take(*, cluster: Cluster, now: datetime) -> Frozen:
@@ -129,7 +133,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
     throughputs = throughput_table()
     running = running_jobs(cluster, node_index, device_index, now)
     specs = classed((job.spec for job in running), throughputs)
-    policy = policy_of(cluster)
+    policy, past_use = policy_of(cluster), _past_use(cluster, fleet, now)
     snapshot = Snapshot(
         cluster=cluster.slug,
         now_s=now.timestamp(),
@@ -137,7 +141,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         pending=classed(pending_jobs(cluster, now), throughputs),
         running=tuple(replace(job, spec=spec) for job, spec in zip(running, specs, strict=True)),
         tenants=_tenants(cluster),
-        usage_decayed=_usage_decayed(cluster, fleet, now),
+        usage_decayed=most_used(past_use),
         runtime_ratios=_runtime_ratios(cluster, now),
         throughputs=throughputs,
         expectations=expectations(cluster, now),
@@ -147,7 +151,7 @@ def _take(cluster: Cluster, now: datetime) -> Frozen:
         pairs=pairing_table(),
     )
     keys = FleetKeys(tuple(n.pk for n in nodes), tuple(d.pk for d in devices))
-    return Frozen(snapshot, keys, policy)
+    return Frozen(snapshot, keys, policy, past_use)
 
 
 def _devices(cluster: Cluster, nodes: Sequence[Node]) -> list[Device]:
@@ -289,11 +293,11 @@ GROUP BY tenant.slug, used.flavor
 """
 
 
-def _usage_decayed(cluster: Cluster, fleet: Fleet, now: datetime) -> dict[str, float]:
-    """Return each tenant's past use as a fraction of capacity over one half-life.
+def _past_use(cluster: Cluster, fleet: Fleet, now: datetime) -> dict[tuple[str, str], float]:
+    """Return (tenant, flavor) -> past use as a fraction of capacity over one half-life.
 
     The integral of 0.5^(age / half-life) over the time held, divided by the integral of full
-    capacity over all the past, half-life / ln 2; of the tenant's most used flavor.
+    capacity over all the past, half-life / ln 2.
     Source: Slurm priority_multifactor (decay), KAI time-based fairshare (capacity as the norm).
     """
     capacity = _capacity(fleet)
@@ -308,12 +312,11 @@ def _usage_decayed(cluster: Cluster, fleet: Fleet, now: datetime) -> dict[str, f
             },
         )
         rows = cursor.fetchall()
-    usage: dict[str, float] = {}
-    for tenant, flavor, decayed in rows:
-        if capacity.get(flavor):
-            share = max(0.0, float(decayed)) / capacity[flavor]
-            usage[tenant] = max(usage.get(tenant, 0.0), share)
-    return usage
+    return {
+        (tenant, flavor): max(0.0, float(decayed)) / capacity[flavor]
+        for tenant, flavor, decayed in rows
+        if capacity.get(flavor)
+    }
 
 
 def _capacity(fleet: Fleet) -> dict[str, int]:

@@ -1,8 +1,10 @@
+import math
 from datetime import datetime, timedelta
 
 import pytest
 
 from scheduler import snapshots
+from scheduler.core.snapshot import Snapshot
 from scheduler.core.topology import Level, TopologyWish
 from scheduler.execute.base import Phase
 from scheduler.models import Job, JobEvent, Pairing, SchedulingPolicy, Throughput
@@ -254,6 +256,33 @@ def test_a_window_begins_with_what_was_known_at_its_begin() -> None:
     assert len(begin.runtime_ratios) == 1
     assert [(kind.shape.devices, kind.count) for kind in begin.demand_mix] == [(2, 1.0)]
     assert begin.expectations == ()
+
+
+@pytest.mark.parametrize("hours", [24.0, 360 / 3600], ids=["whole", "its second half"])
+def test_a_window_that_begins_in_the_middle_remembers_use_as_the_whole_does(hours: float) -> None:
+    """One job holds all for 600 s and another for 300; a third comes when both have ended."""
+    world = World()
+    two_jobs_one_after_the_other(world)
+    last = world.submit("last", devices=1)
+    live = snapshots.take(cluster=world.cluster, now=world.now).snapshot.usage_decayed
+    world.cycle(after_s=0.0)
+    run(world, last, 60.0)
+    record = since(world, hours=hours)
+    assert len(record.trace.jobs) == (3 if hours > 1 else 2)
+    back = read_trace(write_trace(record.trace), "back")
+    for trace in (record.trace, back):
+        seen: list[Snapshot] = []
+        simulate(
+            trace.world,
+            trace.jobs,
+            fifo(),
+            watch=lambda snapshot, _, into=seen: into.append(snapshot),  # type: ignore[misc]
+            past_use=trace.past_use,
+        )
+        # all of capacity for 900 s, as a part of half-life / ln 2
+        used = seen[-1].usage_decayed["t"]
+        assert used == pytest.approx(live["t"], rel=0.01)
+        assert used == pytest.approx(900 * math.log(2) / snapshots.HALF_LIFE_S, rel=0.01)
 
 
 def test_a_simulation_knows_what_arrived_as_the_live_cycle_does() -> None:

@@ -29,6 +29,28 @@ def test_what_was_used_before_the_begin_decays_too() -> None:
     assert usage.now(2 * HALF_LIFE_S) == {"t": pytest.approx(0.2)}
 
 
+def test_use_before_the_begin_adds_to_use_of_the_same_flavor_behind_it() -> None:
+    # the whole fleet for two half-lives: 1/2 + 1/4; begun in the middle it is the same
+    usage = DecayedUsage(FLEET, {"t": 0.5}, now_s=0.0, past_use={("t", "a100"): 0.5})
+    usage.book("t", "a100", 4000, 0.0, now_s=HALF_LIFE_S)
+    assert usage.now(HALF_LIFE_S) == {"t": pytest.approx(0.75)}
+
+
+def test_use_before_the_begin_does_not_add_to_use_of_another_flavor() -> None:
+    # cpu: 0.5 / 2; a100: 0.1 / 2 and 2 of 4 devices for a half-life: 0.3; the most is 0.3
+    past_use = {("t", "cpu"): 0.5, ("t", "a100"): 0.1}
+    usage = DecayedUsage(FLEET, {"t": 0.5}, now_s=0.0, past_use=past_use)
+    usage.book("t", "a100", 2000, 0.0, now_s=HALF_LIFE_S)
+    assert usage.now(HALF_LIFE_S) == {"t": pytest.approx(0.3)}
+
+
+def test_where_the_flavor_of_past_use_is_not_known_it_may_have_been_any() -> None:
+    # as if it had been the a100: 0.5 / 2 + 1/2; who has used nothing since only has what is left
+    usage = DecayedUsage(FLEET, {"t": 0.5, "u": 0.5}, now_s=0.0)
+    usage.book("t", "a100", 4000, 0.0, now_s=HALF_LIFE_S)
+    assert usage.now(HALF_LIFE_S) == {"t": pytest.approx(0.75), "u": pytest.approx(0.25)}
+
+
 def test_thousand_half_lives_later_the_numbers_still_hold() -> None:
     usage = DecayedUsage(FLEET, {"t": 0.8}, now_s=0.0)
     for lives in range(1, 1101):

@@ -11,7 +11,7 @@ free, what waits and runs, and what was said of expected starts.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from scheduler.core.policy import Policy
@@ -39,12 +39,13 @@ from scheduler.simulate.traces.exported.site import (
     reservation_values,
     tenant_values,
     throughput_values,
+    usage_values,
 )
 
-VERSION = 2
-"""Of the files that are written. Version 1 had none of: a policy, throughputs, pairings,
-reservations, demand, ratios, usage, what devices and nodes are like beyond their flavor, what a
-job wishes."""
+VERSION = 3
+"""Of the files that are written. Version 2 knew no past use by flavor. Version 1 had none of: a
+policy, throughputs, pairings, reservations, demand, ratios, usage, what devices and nodes are like
+beyond their flavor, what a job wishes."""
 
 OLDEST = 1
 """Of the files that are read: a later one only adds to it."""
@@ -58,11 +59,14 @@ class Trace:
 
     Attributes:
         policy: of the site; None where it is not known.
+        past_use: (tenant, flavor) -> decayed use at the begin, of which `world.usage_decayed` is
+            the most of each tenant; a tenant is left out where it is not known by flavor.
     """
 
     world: Snapshot
     jobs: tuple[SimJob, ...]
     policy: Policy | None = None
+    past_use: Mapping[tuple[str, str], float] = field(default_factory=dict)
 
 
 _RECORDS: Mapping[str, Callable[[Line, Content], None]] = {
@@ -103,7 +107,7 @@ def read_trace(lines: Iterable[str], file: str) -> Trace:
             first = False
     if first:
         raise TraceError(file, 0, "", "", "has no line")
-    return Trace(content.world(), tuple(content.jobs.values()), content.policy)
+    return Trace(content.world(), tuple(content.jobs.values()), content.policy, content.past_use)
 
 
 def _loaded(text: str, file: str, number: int) -> dict[str, Any]:
@@ -159,8 +163,9 @@ def write_trace(trace: Trace) -> Iterator[str]:
         yield _written("flavor", flavor_values(flavor))
     for n in range(len(world.fleet.node_names)):
         yield _written("node", node_values(world.fleet, n))
+    usage = usage_values(world.usage_decayed, trace.past_use)
     for tenant in world.tenants:
-        yield _written("tenant", tenant_values(tenant, world.usage_decayed))
+        yield _written("tenant", tenant_values(tenant, usage))
     for key, value in world.throughputs.items():
         yield _written("throughput", throughput_values(key, value))
     for pair, rates in world.pairs.items():

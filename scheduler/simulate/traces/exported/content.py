@@ -15,6 +15,7 @@ class Content:
 
     Attributes:
         usage: tenant -> decayed usage at the begin.
+        past_use: (tenant, flavor) -> the same by flavor, where it is known.
         reserved: id -> a reservation, still without its nodes, and their names.
         others: as in `Snapshot`.
     """
@@ -27,6 +28,7 @@ class Content:
     nodes: dict[str, NodeRow] = field(default_factory=dict)
     tenants: dict[str, TenantNode] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
+    past_use: dict[tuple[str, str], float] = field(default_factory=dict)
     throughputs: dict[tuple[str, str], float] = field(default_factory=dict)
     pairs: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     reserved: dict[str, tuple[Reservation, tuple[str, ...]]] = field(default_factory=dict)

@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
-from scheduler.core.resources import WHOLE_MILLI, ReplicaShape
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import DemandKind, Fleet, QuotaLine, Reservation, TenantNode
 from scheduler.decide.bounds import MOST_QUOTA
 from scheduler.simulate.traces.cells import Cell
 from scheduler.simulate.traces.exported.content import Content
 from scheduler.simulate.traces.exported.hardware import MOST_DEVICES
 from scheduler.simulate.traces.exported.line import Line, known, new
+from scheduler.simulate.usage import most_used
 
 MOST_PRIORITY = 1 << 31
 _PAIR = 2
@@ -28,9 +29,24 @@ def read_tenant(line: Line, content: Content) -> None:
         ),
         created_s=line.cell("created_s", 0.0).number(),
     )
-    usage = line.cell("usage_decayed")
-    if usage.value is not None:
-        content.usage[slug] = usage.number()
+    _read_usage(line, slug, content)
+
+
+def _read_usage(line: Line, slug: str, content: Content) -> None:
+    """Read past use: that of the most used flavor, or of each one."""
+    usage = line.values.get("usage_decayed")
+    if not isinstance(usage, dict):
+        cell = line.cell("usage_decayed")
+        if usage is not None:
+            content.usage[slug] = cell.number()
+        return
+    past_use = {}
+    for flavor, cell in line.mapping("usage_decayed").items():
+        if flavor not in content.flavors and flavor != CPU_FLAVOR:
+            raise cell.error("is of no flavor of this file so far")
+        past_use[slug, flavor] = cell.number()
+    content.past_use |= past_use
+    content.usage |= most_used(past_use)
 
 
 def _quota(cell: Cell) -> QuotaLine:
@@ -44,8 +60,18 @@ def _quota(cell: Cell) -> QuotaLine:
     return QuotaLine(nominal.integer(high=MOST_QUOTA), borrowing, lending)
 
 
-def tenant_values(tenant: TenantNode, usage: Mapping[str, float]) -> dict[str, object]:
-    """Return what `read_tenant` reads."""
+def usage_values(
+    usage: Mapping[str, float], past_use: Mapping[tuple[str, str], float]
+) -> dict[str, object]:
+    """Return tenant -> past use: by flavor where that is known, else of the most used one."""
+    values: dict[str, dict[str, float]] = {}
+    for (tenant, flavor), used in sorted(past_use.items()):
+        values.setdefault(tenant, {})[flavor] = used
+    return {**usage, **values}
+
+
+def tenant_values(tenant: TenantNode, usage: Mapping[str, object]) -> dict[str, object]:
+    """Return what `read_tenant` reads, with past use out of `usage_values`."""
     return {
         "slug": tenant.slug,
         "parent": tenant.parent,

@@ -82,8 +82,18 @@ def test_file_of_the_first_version_is_read_with_the_defaults_of_what_it_does_not
 
 
 def test_version_that_is_not_known_is_named() -> None:
-    with pytest.raises(TraceError, match=r"version: 3 is .* not known here; 1 to 2 are"):
-        read_trace([HEAD.replace("1,", "3,")], "new.jsonl")
+    with pytest.raises(TraceError, match=r"version: 4 is .* not known here; 1 to 3 are"):
+        read_trace([HEAD.replace("1,", "4,")], "new.jsonl")
+
+
+def test_past_use_is_read_by_flavor_and_as_files_of_the_second_version_had_it() -> None:
+    """By flavor the most used one is what decisions see; else the number is."""
+    new = '{"record": "tenant", "slug": "u", "usage_decayed": {"a100": 0.5, "cpu": 0.75}}'
+    old = '{"record": "tenant", "slug": "v", "usage_decayed": 0.25}'
+    trace = read_trace(lines(new, old), "site.jsonl")
+    assert trace.past_use == {("u", "a100"): 0.5, ("u", "cpu"): 0.75}
+    assert trace.world.usage_decayed == {"u": 0.75, "v": 0.25}
+    assert read_trace(write_trace(trace), "back").past_use == trace.past_use
 
 
 def test_texts_as_the_database_holds_them_are_read_back() -> None:
@@ -112,7 +122,7 @@ def without(name: str) -> dict[str, object]:
 CASES = {
     "no line": ([], 0, ""),
     "no head": ([TENANT], 1, "record"),
-    "a newer version": ([HEAD.replace("1,", "3,")], 1, "version"),
+    "a newer version": ([HEAD.replace("1,", "4,")], 1, "version"),
     "a version that never was": ([HEAD.replace("1,", "0,")], 1, "version"),
     "a version that is a text": ([HEAD.replace("1,", '"new",')], 1, "version"),
     "no version": ([HEAD.replace('"version": 1, ', "")], 1, "version"),
@@ -182,6 +192,16 @@ CASES = {
         lines('{"record": "tenant", "slug": "u", "usage_decayed": NaN}'),
         6,
         "usage_decayed",
+    ),
+    "usage of a flavor that is not there": (
+        lines('{"record": "tenant", "slug": "u", "usage_decayed": {"k80": 0.5}}'),
+        6,
+        "usage_decayed k80",
+    ),
+    "usage of a flavor that is below nothing": (
+        lines('{"record": "tenant", "slug": "u", "usage_decayed": {"a100": -0.5}}'),
+        6,
+        "usage_decayed a100",
     ),
     "ratios beyond the limit": (
         [HEAD.replace("100}", '100, "runtime_ratios": [0.5, 1.5]}')],

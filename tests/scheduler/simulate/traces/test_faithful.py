@@ -77,7 +77,7 @@ def rich() -> Trace:
             device_free_memory_mib=memory,
             device_throttled=hot,
         ),
-        usage_decayed={"team": 0.25},
+        usage_decayed={"all": 0.125, "team": 0.25},
         runtime_ratios=(0.1, 0.5, 1.0),
         reservations=(
             Reservation("r", BEGIN_S, 9000.0, (1, 2), frozenset(["team"]), frozenset(["j"])),
@@ -98,7 +98,8 @@ def rich() -> Trace:
         SimJob(wishes, 60.0, {"a100": 2.0, "v100": 1.0}, 0.5, 3.0, 20.0, True, 500.0),
         SimJob(replace(held, kind="training", preemptible=False), 60.0),
     )
-    return Trace(snapshot, jobs, odd_policy())
+    past_use = {("team", "a100"): 0.25, ("team", "cpu"): 0.0625}
+    return Trace(snapshot, jobs, odd_policy(), past_use)
 
 
 def odd_policy() -> Policy:
