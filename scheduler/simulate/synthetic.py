@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scheduler.core.resources import CPU_FLAVOR, ReplicaShape
+from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI, ReplicaShape
 from scheduler.core.snapshot import FlavorSpec, JobSpec, QuotaLine, Snapshot, TenantNode
 from scheduler.simulate.errors import InvalidSimulationError
 from scheduler.simulate.jobs import SimJob
@@ -30,7 +30,7 @@ class Site:
 
     Attributes:
         nodes: of eight devices each, >= 1.
-        tenants: teams of equal quota below one root, >= 1.
+        tenants: teams below one root, >= 1; their quotas are as equal as whole devices allow.
         days: for which jobs arrive, > 0.
         load: what all ask for as a part of the devices' time, > 0.
     """
@@ -65,13 +65,23 @@ def synthetic(site: Site, rng: np.random.Generator) -> Trace:
 
 
 def _tenants(site: Site, teams: list[str]) -> Iterator[TenantNode]:
-    own = {
-        FLAVOR.name: QuotaLine(1000 * PER_NODE * site.nodes // len(teams)),
-        CPU_FLAVOR: QuotaLine(CPU_MILLI * site.nodes // len(teams)),
-    }
-    yield TenantNode("all", None, 1.0, {name: QuotaLine(0) for name in own})
-    for team in teams:
+    devices = _parts(WHOLE_MILLI * PER_NODE * site.nodes, len(teams))
+    cores = _parts(CPU_MILLI * site.nodes, len(teams))
+    yield TenantNode("all", None, 1.0, {FLAVOR.name: QuotaLine(0), CPU_FLAVOR: QuotaLine(0)})
+    for team, device_milli, cpu_milli in zip(teams, devices, cores, strict=True):
+        own = {FLAVOR.name: QuotaLine(device_milli), CPU_FLAVOR: QuotaLine(cpu_milli)}
         yield TenantNode(team, "all", 1.0, own)
+
+
+def _parts(milli: int, count: int) -> list[int]:
+    """Return thousandths in parts as equal as can be that add up to all of them.
+
+    The parts are whole where there are enough for one each: a third of a device runs no job, and
+    what is rounded away nobody could borrow.
+    """
+    unit = WHOLE_MILLI if milli >= WHOLE_MILLI * count else 1
+    each, more = divmod(milli // unit, count)
+    return [unit * (each + (k < more)) for k in range(count)]
 
 
 def _jobs(site: Site, team: str, rng: np.random.Generator) -> Iterator[SimJob]:
