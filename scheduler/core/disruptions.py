@@ -33,7 +33,8 @@ class _Loss(NamedTuple):
     job: RunningJob
     replicas: int
     taker: JobSpec
-    cause: EvictionCause | None
+    cause: EvictionCause
+    shrinks: bool
 
 
 def check_disruptions(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy | None) -> None:
@@ -97,25 +98,25 @@ def _check_size(job: RunningJob, resize: Resize) -> None:
     )
     changes = len(fewer) != len(more) and not _without(more, fewer)
     require(changes, f"job {resize.uid!r} does not keep the replicas that it has")
+    says = (resize.cause is None) == (not resize.beneficiary)
+    require(says, f"job {resize.uid!r} shrinks for no cause, or grows for one")
 
 
 def _losses(snapshot: Snapshot, plan: Plan, running: Mapping[str, RunningJob]) -> Iterator[_Loss]:
     jobs = {job.uid: job for job in snapshot.pending}
     codes = {pending.uid: pending.code for pending in plan.pending}
-    told: list[tuple[str, str, EvictionCause | None]] = [
-        *((p.uid, p.beneficiary, p.cause) for p in plan.preempts),
-        *((r.uid, r.beneficiary, None) for r in plan.resizes if r.beneficiary),
-    ]
+    told = [(p.uid, p.beneficiary, p.cause) for p in plan.preempts]
+    told += [(r.uid, r.beneficiary, r.cause) for r in plan.resizes if r.cause]
     kept = {resize.uid: len(resize.replicas) for resize in plan.resizes}
     for uid, taker, cause in told:
         waits = codes.get(taker) is WaitReason.WAITING_FOR_PREEMPTED_JOBS
         require(waits, f"job {uid!r} makes room for {taker!r}, which does not wait for it")
         count = len(running[uid].replicas) - kept.get(uid, 0)
-        yield _Loss(running[uid], count, jobs[taker], cause)
+        yield _Loss(running[uid], count, jobs[taker], cause, uid in kept)
 
 
 def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
-    """Check preemptibility, priority (law 6) and the fence (law 7)."""
+    """Check preemptibility, whose job it is (law 4), priority (law 6) and the fence (law 7)."""
     uid, victim, taker = loss.job.spec.uid, loss.job.spec, loss.taker
     tenants = {tenant.slug for tenant in snapshot.tenants}
     require({victim.tenant, taker.tenant} <= tenants, f"job {uid!r} makes room between strangers")
@@ -125,6 +126,9 @@ def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
         require(victim.priority < taker.priority, f"job {uid!r} is of equal priority")
     if loss.cause in BY_CLAIM:
         require(victim.tenant != taker.tenant, f"job {uid!r} is of the tenant that reclaims")
+    if loss.cause is EvictionCause.SHARED:
+        require(loss.shrinks, f"job {uid!r} is evicted where it need only share")
+        require(victim.tenant == taker.tenant, f"job {uid!r} shares with another tenant")
     if loss.cause is EvictionCause.REBALANCED:
         require(taker.preemptible, f"job {taker.uid!r} borrows for good what {uid!r} has")
     fences = {tenant.slug for tenant in snapshot.tenants if tenant.preemption_fence}
@@ -142,16 +146,16 @@ def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     asks_s = max(taker.submitted_s, taker.not_before_s, taker.promised_s) + policy.delay_s
     require(asks_s <= now_s, f"job {taker.uid!r} has not waited for the delay yet")
     ran_s = now_s - loss.job.started_s
-    ran = loss.cause is None or ran_s >= policy.min_runtime_s
+    ran = loss.shrinks or ran_s >= policy.min_runtime_s
     require(ran, f"job {uid!r} has run for {ran_s} s only")
     allowed = {
         EvictionCause.PREEMPTED: policy.by_priority,
         EvictionCause.RECLAIMED: policy.by_reclaim,
         EvictionCause.REBALANCED: policy.by_fair_share,
     }
-    may = any(allowed.values()) if loss.cause is None else allowed[loss.cause]
-    require(may, f"job {uid!r} is {loss.cause or 'shrunk'}, which is not allowed")
-    often = loss.cause is not None and spec.preempted_count >= policy.most_evictions
+    may = allowed.get(loss.cause, any(allowed.values()))  # who shares, where anybody may ask
+    require(may, f"job {uid!r} is {loss.cause}, which is not allowed")
+    often = not loss.shrinks and spec.preempted_count >= policy.most_evictions
     require(not often, f"job {uid!r} was evicted {spec.preempted_count} times already")
 
 

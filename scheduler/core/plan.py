@@ -28,7 +28,7 @@ class Start:
 
 
 class EvictionCause(StrEnum):
-    """Why a job is evicted for another."""
+    """Why a job is evicted or shrunk for another."""
 
     PREEMPTED = "preempted"
     """By a job of higher priority."""
@@ -36,6 +36,8 @@ class EvictionCause(StrEnum):
     """By a tenant that claims its quota back."""
     REBALANCED = "rebalanced"
     """By a tenant that borrows less for its weight."""
+    SHARED = "shared"
+    """By a waiting job of its own tenant; only shrunk, of what it can do without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Preempt:
     Attributes:
         uid: the job that is evicted.
         beneficiary: the pending job that room is made for.
-        cause: by which law.
+        cause: by which law; not `SHARED`.
         evidence: the numbers behind the choice, JSON-serialisable: work lost, shares.
     """
 
@@ -64,11 +66,13 @@ class Resize:
         replicas: all that it holds afterwards, replicas_min <= count <= replicas_max; those that
             it keeps are those that it has.
         beneficiary: the pending job that it shrinks for; "" where it grows into idle capacity.
+        cause: by which law it shrinks; None where it grows.
     """
 
     uid: str
     replicas: tuple[ReplicaPlacement, ...]
     beneficiary: str = ""
+    cause: EvictionCause | None = None
 
 
 @dataclass(frozen=True, slots=True)

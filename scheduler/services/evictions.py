@@ -41,6 +41,7 @@ class Order:
         reason: preempted, reclaimed, rebalanced or resized.
         evidence: numbers behind it.
         target: what a resized job is to hold next, in primary keys; as in `Intent.target`.
+        cause: by which law a resized job shrinks; "" where it grows.
     """
 
     uid: str
@@ -48,6 +49,7 @@ class Order:
     reason: str
     evidence: Mapping[str, object] = field(default_factory=dict)
     target: tuple[dict[str, Any], ...] = ()
+    cause: str = ""
 
 
 def evictions_commit(
@@ -95,6 +97,7 @@ def _resizes(plan: Plan, keys: FleetKeys) -> list[Order]:
             RESIZED,
             {"replicas": len(resize.replicas)},
             tuple(_target(replica, keys) for replica in resize.replicas),
+            str(resize.cause or ""),
         )
         for resize in plan.resizes
     ]
@@ -236,6 +239,7 @@ def _data(order: Order, grace_s: float) -> dict[str, Any]:
         if isinstance(value, int | float | bool)
     }
     data: dict[str, Any] = {**stored_json(numbers), "grace_s": round(grace_s, 3)}
+    data |= {"cause": order.cause} if order.cause else {}
     return data | ({"beneficiary": order.beneficiary} if order.beneficiary else {})
 
 

@@ -134,30 +134,32 @@ def firm_options(
 
 
 def broken_shrinks(snapshot: Snapshot, plan: Plan, policy: PreemptionPolicy) -> list[str]:
-    """Return what the resizes for others break of what no order of decisions excuses."""
+    """Return what the resizes break; [] where all is well."""
     running = {job.spec.uid: job for job in snapshot.running}
     pending = {job.uid: job for job in snapshot.pending}
-    found, lines = list[str](), Tree(snapshot.tenants, "cpu")
+    found = list[str]()
     for one in plan.resizes:
-        if not one.beneficiary:
+        if one.cause is None or not one.beneficiary:
+            found += [f"{one.uid}: cause"] if one.cause or one.beneficiary else []
             continue
         job, taker = running[one.uid], pending[one.beneficiary]
-        fence = [s for s in lines.line(taker.tenant) if lines.tenants[s].preemption_fence]
-        asks_s = max(taker.submitted_s, taker.not_before_s, taker.promised_s) + policy.delay_s
-        checks = {
-            "preemptible": job.spec.preemptible,
-            "law 6": job.spec.priority <= taker.priority,
-            "law 7": not fence or fence[0] in lines.line(job.spec.tenant),
-            "delay": plan.now_s >= asks_s,
-            "allowed": policy.by_reclaim or policy.by_priority or policy.by_fair_share,
-            "firm": not taker.preemptible or firm_options(snapshot, plan, taker, policy),
-        }
-        found += [f"{one.uid}: {name}" for name, good in checks.items() if not good]
+        lost = len(job.replicas) - len(one.replicas)
+        wrong = [
+            *_of_policy(job, taker, policy, one.cause, snapshot.now_s, shrinks=True),
+            *_of_standing(snapshot, plan, job, taker, one.cause, policy=policy, lost=lost),
+        ]
+        found += [f"{one.uid} for {one.beneficiary}: {name}" for name in wrong]
     return found
 
 
 def _of_policy(
-    job: RunningJob, taker: JobSpec, policy: PreemptionPolicy, cause: EvictionCause, now_s: float
+    job: RunningJob,
+    taker: JobSpec,
+    policy: PreemptionPolicy,
+    cause: EvictionCause,
+    now_s: float,
+    *,
+    shrinks: bool = False,
 ) -> list[str]:
     checks = {
         "preemptible": job.spec.preemptible,
@@ -165,11 +167,13 @@ def _of_policy(
             EvictionCause.RECLAIMED: policy.by_reclaim,
             EvictionCause.PREEMPTED: policy.by_priority,
             EvictionCause.REBALANCED: policy.by_fair_share and taker.preemptible,
+            EvictionCause.SHARED: shrinks
+            and (policy.by_reclaim or policy.by_priority or policy.by_fair_share),
         }[cause],
         "delay": now_s - max(taker.submitted_s, taker.not_before_s, taker.promised_s)
         >= policy.delay_s,
-        "min_runtime": now_s - job.started_s >= policy.min_runtime_s,
-        "most_evictions": job.spec.preempted_count < policy.most_evictions,
+        "min_runtime": shrinks or now_s - job.started_s >= policy.min_runtime_s,
+        "most_evictions": shrinks or job.spec.preempted_count < policy.most_evictions,
         "not told before": job.ending_s is None,
         "law 6": job.spec.priority <= taker.priority,
         "law 6 by priority": cause is not EvictionCause.PREEMPTED
@@ -186,6 +190,7 @@ def _of_standing(
     cause: EvictionCause,
     *,
     policy: PreemptionPolicy,
+    lost: int = 0,
 ) -> list[str]:
     """Laws 2, 4, 5 and 7; each as what must hold in whatever order the plan was made."""
     options = firm_options(snapshot, plan, taker, policy)
@@ -195,8 +200,12 @@ def _of_standing(
     if fence and fence[0] not in lines.line(job.spec.tenant):
         wrong.append("law 7")
     if job.spec.tenant == taker.tenant or not options:
-        return wrong + ([] if cause is EvictionCause.PREEMPTED else ["law 4, own tenant"])
-    broken = [_on_flavor(snapshot, plan, job, taker, cause, option) for option in options]
+        own = {EvictionCause.PREEMPTED, EvictionCause.SHARED}
+        return wrong + ([] if cause in own else ["law 4, own tenant"])
+    if cause is EvictionCause.SHARED:
+        return [*wrong, "law 4, shares with strangers"]
+    count = lost or len(job.replicas)
+    broken = [_on_flavor(snapshot, plan, job, taker, cause, (name, count)) for name in options]
     return wrong if any(not one for one in broken) else wrong + broken[0]
 
 
@@ -206,13 +215,14 @@ def _on_flavor(  # noqa: PLR0917
     job: RunningJob,
     taker: JobSpec,
     cause: EvictionCause,
-    flavor: str,
+    option: tuple[str, int],
 ) -> list[str]:
-    """Return what is broken if the taker is to run on a flavor."""
+    """Return what is broken if the taker runs on a flavor and the job loses so many replicas."""
+    flavor, lost = option
     limited = {name for t in snapshot.tenants for name in t.quotas}
     wants = charges(taker, flavor, taker.replicas_min)
     held = flavor_of(snapshot, job.replicas)
-    main, mine = held or "cpu", charges(job.spec, held, len(job.replicas))
+    main, mine = held or "cpu", charges(job.spec, held, lost)
     judged = {main} if main in wants else {main, "cpu"}
     left = _plus(_held(snapshot, plan, most=True), job.spec.tenant, mine, sign=-1)
     broken = [

@@ -18,7 +18,7 @@ from scheduler.decide.preemption.losers import losers_of
 from scheduler.decide.preemption.search import cheapest_room
 from scheduler.decide.turns import Turns
 from tests.builders import FleetBuilder, job, tenant
-from tests.properties.laws import Tree, broken_laws
+from tests.properties.laws import Tree, broken_laws, broken_shrinks
 from tests.properties.streams import Toy
 
 SHAPES = {
@@ -99,6 +99,7 @@ def test_every_eviction_keeps_every_law(toy: Toy, data: st.DataObject) -> None:
         queue_up(data, toy, 3)
         snapshot, plan = toy.cycle()
         assert broken_laws(snapshot, plan, toy.policy.preemption) == []
+        assert broken_shrinks(snapshot, plan, toy.policy.preemption) == []
         tenants |= {spec.uid: spec.tenant for spec in snapshot.pending}
         for preempt in plan.preempts:
             _check_not_in_turn(toy, tenants, sides, preempt)
@@ -305,4 +306,5 @@ def test_long_streams_keep_every_law(toy: Toy, data: st.DataObject) -> None:
         queue_up(data, toy, 4)
         snapshot, plan = toy.cycle()
         assert broken_laws(snapshot, plan, toy.policy.preemption) == []
+        assert broken_shrinks(snapshot, plan, toy.policy.preemption) == []
         toy.pass_time(data.draw(st.sampled_from([5.0, 10.0, 45.0, 120.0])))

@@ -208,10 +208,15 @@ def _evicted(snapshot: Snapshot, plan: Plan, random: Random) -> Plan:
     plan = replace(plan, pending=waits) if random.random() < 0.8 else plan
     if random.random() < 0.3:
         kept = job.replicas[: random.randint(0, len(job.replicas))]
-        one = Resize(job.spec.uid, kept, random.choice([taker.uid, ""]))
+        causes = [EvictionCause.RECLAIMED, EvictionCause.PREEMPTED, EvictionCause.SHARED]
+        shrinks, speaks_true = random.random() < 0.6, random.random() < 0.9
+        cause = random.choice(causes) if shrinks is speaks_true else None
+        one = Resize(job.spec.uid, kept, taker.uid if shrinks else "", cause)
         return replace(plan, resizes=(*plan.resizes, one))
-    cause = random.choice([EvictionCause.RECLAIMED, EvictionCause.PREEMPTED])
-    return replace(plan, preempts=(*plan.preempts, Preempt(job.spec.uid, taker.uid, cause)))
+    law = random.random()
+    by_law = EvictionCause.RECLAIMED if law < 0.5 else EvictionCause.PREEMPTED
+    named = EvictionCause.SHARED if law > 0.9 else by_law
+    return replace(plan, preempts=(*plan.preempts, Preempt(job.spec.uid, taker.uid, named)))
 
 
 @settings(max_examples=150, suppress_health_check=SLOW_TO_DRAW)

@@ -194,12 +194,12 @@ class Preemption:
         laws, losers = self._standing()
         for cut in room.cuts:
             uid = cut.job.spec.uid
-            if cut.evicts and cut.cause:
+            if cut.evicts:
                 evidence = _evidence(cut, laws, self._session, job)
                 self.preempts.append(Preempt(uid, job.uid, cut.cause, evidence))
             else:
                 kept = without(cut.job.replicas, cut.lost)
-                self.resizes.append(Resize(uid, kept, job.uid))
+                self.resizes.append(Resize(uid, kept, job.uid, cut.cause))
             losers.leave_alone(uid)
             self._session.let_go(cut.job, cut.lost)
         for cut in room.cuts:

@@ -21,6 +21,7 @@ CAUSES = {
     RECLAIMED: EvictionCause.RECLAIMED,
     PREEMPTED: EvictionCause.PREEMPTED,
     REBALANCED: EvictionCause.REBALANCED,
+    SHARED: EvictionCause.SHARED,
 }
 
 

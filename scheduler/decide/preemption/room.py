@@ -14,13 +14,13 @@ class Cut(NamedTuple):
     Attributes:
         job: that gives.
         lost: the replicas that it loses; all of them = it is evicted.
-        cause: by which law; None where it only shares with its own tenant, and shrinks.
+        cause: by which law; `SHARED` only where something is left to the job.
         work: device-seconds (core-seconds) that it loses.
     """
 
     job: RunningJob
     lost: tuple[ReplicaPlacement, ...]
-    cause: EvictionCause | None
+    cause: EvictionCause
     work: float
 
     @property

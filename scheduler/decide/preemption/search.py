@@ -372,7 +372,7 @@ class _Search:
             Cut(
                 job := self._losers.jobs[loser],
                 tuple(job.replicas[r] for r in sorted(given)),
-                CAUSES.get(trial.causes[loser]),
+                CAUSES[trial.causes[loser]],
                 float(self._losers.lost[loser]),
             )
             for loser, given in sorted(trial.given.items())

@@ -19,6 +19,7 @@ from scheduler.core.verify import verify
 from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 WAITS = WaitReason.WAITING_FOR_PREEMPTED_JOBS
+RECLAIMED, SHARED = EvictionCause.RECLAIMED, EvictionCause.SHARED
 
 
 def places(*devices: int) -> tuple[ReplicaPlacement, ...]:
@@ -54,7 +55,7 @@ def reclaim(uid: str = "v", *, by: str = "a") -> Preempt:
 
 def test_a_lawful_plan_passes() -> None:
     """b holds five of its two: v, w and one replica may go."""
-    shrunk = Resize("e", places(2, 3), "a")
+    shrunk = Resize("e", places(2, 3), "a", RECLAIMED)
     verify(small(), plan(reclaim("v"), reclaim("w"), resizes=(shrunk,)))
     verify(small(), plan(resizes=(Resize("e", places(2, 3, 4, 5)),)))
 
@@ -103,7 +104,7 @@ BROKEN: dict[str, tuple[Plan, str]] = {
     "somebody who does not run": (plan(reclaim("x")), "does not run"),
     "twice": (plan(reclaim(), reclaim()), "2 times"),
     "evicted and resized": (
-        plan(reclaim("e"), resizes=(Resize("e", places(2, 3), "a"),)),
+        plan(reclaim("e"), resizes=(Resize("e", places(2, 3), "a", RECLAIMED),)),
         "2 times",
     ),
     "for nobody": (plan(reclaim(by="z")), "does not wait"),
@@ -116,11 +117,24 @@ BROKEN: dict[str, tuple[Plan, str]] = {
         "equal priority",
     ),
     "below its guarantee": (plan(reclaim("e"), reclaim("v")), "pushed below"),
-    "too small": (plan(resizes=(Resize("e", places(2), "a"),)), "resized to 1"),
+    "too small": (plan(resizes=(Resize("e", places(2), "a", RECLAIMED),)), "resized to 1"),
     "too large": (plan(resizes=(Resize("e", places(1, 2, 3, 4, 5)),)), "resized to 5"),
-    "moved": (plan(resizes=(Resize("e", places(2, 5), "a"),)), "does not keep"),
+    "moved": (plan(resizes=(Resize("e", places(2, 5), "a", RECLAIMED),)), "does not keep"),
+    "shrunk for no cause": (plan(resizes=(Resize("e", places(2, 3), "a"),)), "for no cause"),
+    "grown for a cause": (
+        plan(resizes=(Resize("e", places(2, 3, 4, 5), cause=RECLAIMED),)),
+        "grows for one",
+    ),
+    "evicted to share": (plan(Preempt("v", "a", SHARED)), "need only share"),
+    "shared with a stranger": (
+        plan(resizes=(Resize("e", places(2, 3), "a", SHARED),)),
+        "shares with another tenant",
+    ),
     "shrunk for nobody": (plan(resizes=(Resize("e", places(2, 3)),)), "does not keep"),
-    "grown for another": (plan(resizes=(Resize("e", places(2, 3, 4, 5), "a"),)), "does not keep"),
+    "grown for another": (
+        plan(resizes=(Resize("e", places(2, 3, 4, 5), "a", RECLAIMED),)),
+        "does not keep",
+    ),
     "grown into another": (plan(resizes=(Resize("e", places(2, 3, 4, 0)),)), "milli of device 0"),
 }
 
@@ -180,7 +194,7 @@ def test_what_children_own_is_guaranteed_to_the_department() -> None:
         tenant("c", under="dept", a100=2),
     ]
     deep = replace(snapshot, tenants=tuple(tenants))
-    shrunk = Resize("e", places(2, 3), "a")
+    shrunk = Resize("e", places(2, 3), "a", RECLAIMED)
     verify(deep, plan(reclaim("v"), reclaim("w"), resizes=(shrunk,)))
     with pytest.raises(InvalidPlanError, match="'dept' is pushed below"):
         verify(deep, plan(reclaim("v"), reclaim("w"), reclaim("e")))
@@ -260,11 +274,44 @@ def test_a_policy_allows_what_has_only_just_waited_and_run() -> None:
 
 
 def test_nobody_is_shrunk_where_nobody_may_be_evicted() -> None:
-    resized = plan(resizes=(Resize("e", places(2, 3), "a"),))
-    verify(PATIENT, resized, Policy(preemption=LAW))
     nobody = replace(LAW, by_reclaim=False, by_fair_share=False)
-    with pytest.raises(InvalidPlanError, match="is shrunk, which is not allowed"):
-        verify(PATIENT, resized, Policy(preemption=nobody))
+    own = waited(PATIENT, tenant="b")
+    for snapshot, cause in ((PATIENT, RECLAIMED), (own, SHARED)):
+        resized = plan(resizes=(Resize("e", places(2, 3), "a", cause),))
+        verify(snapshot, resized, Policy(preemption=LAW))
+        with pytest.raises(InvalidPlanError, match=f"is {cause}, which is not allowed"):
+            verify(snapshot, resized, Policy(preemption=nobody))
+
+
+def test_nobody_is_shrunk_without_a_claim() -> None:
+    """t owns nothing and holds one; a, of b's class, could only borrow a second from e.
+
+    b holds five of its two, so that its guarantee is in nobody's way.
+    """
+    held = running(job("r", tenant="t", devices=1), 0, [5])
+    snapshot = waited(small(), submitted_s=NOW_S - 900)
+    alls, t, b = snapshot.tenants
+    poor = replace(t, quotas={"a100": QuotaLine(0)})
+    snapshot = replace(snapshot, running=(*snapshot.running, held), tenants=(alls, poor, b))
+    policy = Policy(preemption=LAW)
+    for cause, why in (
+        (RECLAIMED, "'a' has no claim on job 'e'"),
+        (EvictionCause.PREEMPTED, "'e' is of equal priority"),
+        (SHARED, "'e' shares with another tenant"),
+    ):
+        with pytest.raises(InvalidPlanError, match=why):
+            verify(snapshot, plan(resizes=(Resize("e", places(2, 3), "a", cause),)), policy)
+
+
+def test_surplus_is_shrunk_only_up_to_an_even_share() -> None:
+    """a would be borrowed. b holds three above its own, and keeps two without one of e's, then one.
+
+    With v and one of e's gone b keeps one, as much as t takes; without w, too, it keeps none.
+    """
+    shrunk = (Resize("e", places(2, 3), "a", EvictionCause.REBALANCED),)
+    verify(in_debt(), replace(even("v"), resizes=shrunk))
+    with pytest.raises(InvalidPlanError, match="'a' has no claim on job"):
+        verify(in_debt(), replace(even("v", "w"), resizes=shrunk))
 
 
 def test_a_job_grows_that_ends_before_its_node_is_reserved() -> None:
@@ -319,6 +366,6 @@ def test_only_the_smallest_gang_is_protected_by_the_least_run_time() -> None:
     *others, e = snapshot.running
     snapshot = replace(snapshot, running=(*others, replace(e, started_s=NOW_S - 1)))
     policy = Policy(preemption=LAW)
-    verify(snapshot, plan(resizes=(Resize("e", places(2, 3), "a"),)), policy)
+    verify(snapshot, plan(resizes=(Resize("e", places(2, 3), "a", RECLAIMED),)), policy)
     with pytest.raises(InvalidPlanError, match=r"1\.0 s only"):
         verify(snapshot, plan(reclaim("e")), policy)

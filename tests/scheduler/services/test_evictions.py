@@ -306,7 +306,8 @@ def shrink(world: World, job: Job, keep: int, beneficiary: Job | None = None) ->
     frozen, plan = decided(world)
     (found,) = (r for r in frozen.snapshot.running if r.spec.uid == str(job.pk))
     uid = str(beneficiary.pk) if beneficiary else ""
-    resize = Resize(str(job.pk), found.replicas[-keep:], uid)
+    cause = EvictionCause.SHARED if beneficiary else None
+    resize = Resize(str(job.pk), found.replicas[-keep:], uid, cause)
     commit(world, frozen, replace(plan, resizes=(resize,)))
 
 
@@ -331,6 +332,8 @@ def test_a_job_that_shrinks_goes_on_at_once_where_it_was_told_to(world: World) -
     found = seen_running(world)
     assert found.keeps == found.replicas[1:]
     assert found.ending_s == world.now.timestamp() + GRACE_S
+    said = JobEvent.objects.get(job=job, kind="eviction").data
+    assert (said["cause"], said["beneficiary"]) == ("shared", str(needy.pk))
     world.cycle()
     assert world.executor.evicted == [(str(job.pk), 1, "resized")]
     world.says(job, Phase.CANCELLED)
