@@ -28,11 +28,13 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.inputs import lines_of, refused, text_of
 from benchmarks.rounds import ROUND_S, least_attained, max_min
 from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.management.arguments import number, seed, whole
 from scheduler.simulate.baselines import fifo, shortest_first
 from scheduler.simulate.decider import Decider, by_policy
+from scheduler.simulate.errors import TraceError
 from scheduler.simulate.jobs import SimJob
 from scheduler.simulate.metrics import totals
 from scheduler.simulate.pace import Pace
@@ -47,26 +49,20 @@ from scheduler.simulate.traces.gavel import (
 )
 
 LIMIT_FRAC = 1.5
+POLICIES = ("fifo", "fifo_aware", "shortest_first", "las", "max_min_aware", "ours")
 AT_EVENTS = Pace(least_s=1.0, wake_s=3600.0, grace_s=0.0)
 IN_ROUNDS = Pace(least_s=0.0, wake_s=ROUND_S / 6, grace_s=0.0, idle_too=True)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark and print one JSON object last."""
-    args = _arguments(argv)
-    world = paper_cluster()
-    lines = args.traces.read_text(encoding="utf-8").splitlines()
-    traced = read_jobs(lines[: args.jobs or None], args.traces.name)
-    throughputs = read_throughputs(
-        args.throughputs.read_text(encoding="utf-8"), args.throughputs.name
-    )
-    jobs, left_out = sim_jobs(
-        traced, throughputs, list(CLUSTER), begin_s=world.now_s, limit_frac=LIMIT_FRAC
-    )
-    jobs = [_faster(job, args.speed, args.restart, world.now_s) for job in jobs]
+    parser = _parser()
+    args, world = parser.parse_args(argv), paper_cluster()
+    with refused(parser):
+        jobs, left_out = _jobs(args, world.now_s)
     told: dict[str, dict[str, Any]] = {}
     for name, (decider, pace, sees) in policies(jobs, args.seed).items():
-        if not args.only or name in args.only.split(","):
+        if name in args.only:
             began_s = time.perf_counter()
             result = simulate(world, [sees(job) for job in jobs], decider, pace=pace)
             told[name] = figures(result) | {"wall_s": round(time.perf_counter() - began_s, 1)}
@@ -78,7 +74,35 @@ def main(argv: Sequence[str] | None = None) -> None:
     print(json.dumps(answer, indent=None if args.json else 2), flush=True)
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _jobs(args: argparse.Namespace, begin_s: float) -> tuple[list[SimJob], int]:
+    """Return the jobs of the trace that can be played, and how many others it has.
+
+    Raises:
+        OSError, TraceError: there is nothing to play.
+    """
+    lines = lines_of(args.traces)[: args.jobs or None]
+    traced = read_jobs(lines, args.traces.name)
+    throughputs = read_throughputs(text_of(args.throughputs), args.throughputs.name)
+    jobs, left_out = sim_jobs(
+        traced, throughputs, list(CLUSTER), begin_s=begin_s, limit_frac=LIMIT_FRAC
+    )
+    if not jobs:
+        why = f"jobs, {left_out} of them of kinds without a throughput: nothing can be played"
+        raise TraceError(str(args.traces), 0, "", len(traced), why)
+    return [_faster(job, args.speed, args.restart, begin_s) for job in jobs], left_out
+
+
+def _some(text: str) -> list[str]:
+    """Return names of policies that are separated by commas, for argparse's `type`."""
+    names = [name.strip() for name in text.split(",")]
+    for name in names:
+        if name not in POLICIES:
+            known = ", ".join(POLICIES)
+            raise argparse.ArgumentTypeError(f"{name!r} is none of the policies {known}")
+    return names
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.completion", description=__doc__)
     parser.add_argument("--traces", type=Path, required=True)
     parser.add_argument("--throughputs", type=Path, required=True)
@@ -87,10 +111,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--restart", type=number(0), default=0.0, help="seconds that a start takes")
     parser.add_argument("--jobs", type=whole(0), default=0, help="only the first so many; 0 = all")
-    parser.add_argument("--only", default="", help="policies, by comma")
+    parser.add_argument("--only", type=_some, default=list(POLICIES), help="policies, by comma")
     parser.add_argument("--seed", type=seed, default=0)
     parser.add_argument("--json", action="store_true", help="on one line")
-    return parser.parse_args(argv)
+    return parser
 
 
 def _faster(job: SimJob, speed: float, restart_s: float, begin_s: float) -> SimJob:
@@ -162,13 +186,13 @@ def _as_it_is(job: SimJob) -> SimJob:
 
 
 def figures(result: Result) -> dict[str, Any]:
-    """Return mean and p99 completion, and how full the cluster was."""
+    """Return mean and p99 completion, and how full the cluster was; None where no job ended."""
     done = [job.completion_s for job in result.jobs if job.completion_s is not None]
     seen = totals(result)
     return {
-        "mean_s": round(float(np.mean(done)), 1),
-        "p99_s": round(float(np.percentile(done, 99)), 1),
-        "median_s": round(float(np.median(done)), 1),
+        "mean_s": round(float(np.mean(done)), 1) if done else None,
+        "p99_s": round(float(np.percentile(done, 99)), 1) if done else None,
+        "median_s": round(float(np.median(done)), 1) if done else None,
         "makespan_s": round(result.end_s - result.begin_s, 1),
         "not_done": sum(job.state != "completed" for job in result.jobs),
         "evictions": sum(job.evictions for job in result.jobs),

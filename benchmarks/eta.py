@@ -7,7 +7,7 @@ is compared with its start. The first part of each trace, when nothing is known 
 Horizons are by the P50 that was told. Beside it the naive expectation: the place in the queue times
 the mean gap between the last starts, told at the same moments. What hits one queue hits all who
 wait in it, so that their errors come together: each trace is played with several seeds, and what
-each of these gave stands in `by_seed`.
+each of these gave stands in `by_seed`, of both traces together and, under `traces`, of each alone.
 
 What the traces leave open, and what was made of it:
 
@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.inputs import lines_of, refused, text_of
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy, PreemptionPolicy
 from scheduler.core.snapshot import Snapshot
@@ -44,6 +45,7 @@ from scheduler.decide.admission import refusal
 from scheduler.decide.session import Session
 from scheduler.management import arguments
 from scheduler.simulate.decider import by_policy, looks_at_mix
+from scheduler.simulate.errors import TraceError
 from scheduler.simulate.expected import remembering
 from scheduler.simulate.jobs import SimJob
 from scheduler.simulate.pace import Pace
@@ -97,33 +99,36 @@ class Replay:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark and print one JSON object last."""
-    args = _arguments(argv)
+    parser = _parser()
+    args = parser.parse_args(argv)
+    with refused(parser):
+        made = [one for seed in args.seeds for one in replays(args, seed)]
     told: dict[tuple[str, int], list[Told]] = {}
     traces: dict[str, dict[str, Any]] = {}
-    for replay in (one for seed in args.seeds for one in replays(args, seed)):
+    for replay in made:
         began_s = time.perf_counter()
         told[replay.name, replay.seed] = play(replay)
         trace = traces.setdefault(replay.name, {"jobs": len(replay.jobs), "wall_s": 0.0})
         trace["wall_s"] = round(trace["wall_s"] + time.perf_counter() - began_s, 1)
     for name in traces:
-        of_trace = [one for (of, _), some in told.items() if of == name for one in some]
-        traces[name] |= figures(of_trace)
+        own = {key: some for key, some in told.items() if key[0] == name}
+        traces[name] |= figures([one for some in own.values() for one in some])
+        traces[name] |= {"by_seed": _by_seed(own)}
     answer = figures([one for some in told.values() for one in some])
-    answer |= {"by_seed": _by_seed(told, args.seeds), "traces": traces, "warm_up": WARM_UP}
+    answer |= {"by_seed": _by_seed(told), "traces": traces, "warm_up": WARM_UP}
     answer |= {"seeds": args.seeds, "limit_factor": FACTOR, "limit_step_s": LIMIT_STEP_S}
     print(json.dumps(answer, indent=None if args.json else 2), flush=True)
 
 
-def _by_seed(
-    told: Mapping[tuple[str, int], Sequence[Told]], seeds: Sequence[int]
-) -> dict[str, Any]:
-    return {
-        str(seed): _figures([one for (_, of), some in told.items() if of == seed for one in some])
-        for seed in seeds
-    }
+def _by_seed(told: Mapping[tuple[str, int], Sequence[Told]]) -> dict[str, Any]:
+    """Return seed -> the figures of all that was played with it."""
+    together: dict[int, list[Told]] = {}
+    for (_, seed), some in told.items():
+        together.setdefault(seed, []).extend(some)
+    return {str(seed): _figures(some) for seed, some in together.items()}
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.eta", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="folder of openb/ and gavel/")
     parser.add_argument("--only", choices=["openb", "gavel"], help="one of the traces")
@@ -152,26 +157,34 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         "--seeds", type=arguments.seeds, default="0,1,2", help="separated by commas"
     )
     parser.add_argument("--json", action="store_true", help="on one line")
-    return parser.parse_args(argv)
+    return parser
 
 
 def replays(args: argparse.Namespace, seed: int) -> list[Replay]:
-    """Return the traces that were asked for, with limits drawn by a seed."""
+    """Return the traces that were asked for, with limits drawn by a seed.
+
+    Raises:
+        OSError, TraceError: a list is missing, is none, or has nothing to play.
+    """
     made = []
     if args.only != "gavel":
         made.append(_openb(args, seed))
     if args.only != "openb":
         made.append(_gavel(args, seed))
+    for replay in made:
+        if not replay.jobs:
+            raise TraceError(str(args.data), 0, "", replay.name, "has no job that can be played")
     return made
 
 
 def _openb(args: argparse.Namespace, seed: int) -> Replay:
     folder = args.data / "openb"
-    nodes = openb.read_nodes(_lines(folder / "openb_node_list_gpu_node.csv"))
-    pods = openb.read_pods(_lines(folder / "openb_pod_list_default.csv"))
+    lists = ("openb_node_list_gpu_node.csv", "openb_pod_list_default.csv")
+    nodes = openb.read_nodes(lines_of(folder / lists[0]), lists[0])
+    pods = openb.read_pods(lines_of(folder / lists[1]), lists[1])
     world = openb.sim_world(nodes[:: args.openb_every])
     last = sorted(pods, key=lambda pod: (pod.created_s, pod.name))[-args.openb_jobs :]
-    begin_s = last[0].created_s
+    begin_s = last[0].created_s if last else 0.0
     dense = [replace(pod, created_s=(pod.created_s - begin_s) / args.openb_speed) for pod in last]
     jobs = openb.sim_jobs(dense, limit_frac=1.0)
     session = Session(world, POLICY, now_s=world.now_s)
@@ -182,18 +195,14 @@ def _openb(args: argparse.Namespace, seed: int) -> Replay:
 
 def _gavel(args: argparse.Namespace, seed: int) -> Replay:
     folder, world = args.data / "gavel", gavel.paper_cluster()
-    traced = gavel.read_jobs(_lines(folder / "msr_seed0.trace"), "msr_seed0.trace")
+    traced = gavel.read_jobs(lines_of(folder / "msr_seed0.trace"), "msr_seed0.trace")
     rates = folder / "simulation_throughputs.json"
-    throughputs = gavel.read_throughputs(rates.read_text(encoding="utf-8"), rates.name)
+    throughputs = gavel.read_throughputs(text_of(rates), rates.name)
     first = traced[: args.gavel_jobs or None]
     dense = [replace(job, arrival_s=job.arrival_s / args.gavel_speed) for job in first]
     jobs, _ = gavel.sim_jobs(dense, throughputs, list(gavel.CLUSTER), begin_s=0.0, limit_frac=1.0)
     longest = lambda job: job.work / min(job.throughput.values())  # noqa: E731 - on its slowest
     return Replay("gavel", seed, world, _limited(jobs, longest, seed), args.gavel_pace)
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text(encoding="utf-8").splitlines()
 
 
 def _limited(

@@ -58,8 +58,6 @@ class Meter:
             jobs started; `starved_by_law`: the same while a node would have room for that job with
             those gone whom the laws let go.
         violations: evictions against a law.
-        entitled_waits_s: of every job that started: for how long it had waited while its tenant
-            owned the room for it.
     """
 
     def __init__(
@@ -76,12 +74,10 @@ class Meter:
         self._owned = {t.slug: t.quotas[FLAVOR.name].nominal // 1000 for t in tenants}
         self._state: _State | None = None
         self._begin_s = 0.0
-        self._entitled_since: dict[str, float] = {}
         self.windows: dict[int, Window] = defaultdict(Window)
         self.idle_device_s = self.idle_kept_device_s = 0.0
         self.starved, self.starved_by_law = Clocks(), Clocks()
         self.violations: list[str] = []
-        self.entitled_waits_s: list[float] = []
 
     def __call__(self, snapshot: Snapshot, plan: Plan) -> None:
         """Measure up to this cycle, and note what holds after it."""
@@ -182,10 +178,6 @@ class Meter:
             for job in _first_of_each(waiting, plan)
             if held[job.tenant] + job.shape.devices <= self._owned[job.tenant]
         ]
-        for uid in started & self._entitled_since.keys():
-            self.entitled_waits_s.append(now_s - self._entitled_since[uid])
-        since = self._entitled_since
-        self._entitled_since = {job.uid: since.get(job.uid, now_s) for job in owns}
         free = _free_by_node(snapshot, plan).tolist() if owns else []
         standings = Standings(self._tenants, held)
         lawful = [

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.fairness import month
-from benchmarks.fairness.__main__ import main, reclaim_delay_s
+from benchmarks.fairness.__main__ import main, measure, reclaim_delay_s
 from benchmarks.fairness.filling import fair_shares
 from benchmarks.fairness.law import Standings, room_by_law, violations
 from benchmarks.fairness.meter import Clocks, Window, is_for_others, jain, merged
@@ -14,6 +14,7 @@ from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.resources import ReplicaShape
 from scheduler.core.snapshot import JobSpec, QuotaLine, ReplicaPlacement, RunningJob, TenantNode
+from scheduler.simulate.jobs import SimJob
 
 FLAVOR = month.FLAVOR.name
 NOW_S = month.BEGIN_S + month.DAY_S
@@ -91,6 +92,12 @@ def test_a_clock_runs_until_its_tenant_is_served_or_no_longer_waits() -> None:
     assert clocks.longest_s == {"a": 80.0}
 
 
+def work(uid: str, devices: int, at_s: float, team: str = "team-00") -> SimJob:
+    """Return a job that runs for two hours."""
+    at_s += month.BEGIN_S
+    return SimJob(replace(spec(uid, team, devices), submitted_s=at_s), work=7200.0)
+
+
 # -- the laws by hand ----------------------------------------------------------------------------
 
 TENANTS = month.tenants()
@@ -165,8 +172,39 @@ def test_the_last_line_is_one_object_with_the_agreed_keys(
     assert result["baselines"].keys() == {"fifo", "priority_only"}
     for figures in (result, *result["baselines"].values()):
         assert figures.keys() >= keys
+        assert figures["free_while_waiting_device_s"] >= 0
     assert result["idle_while_waiting_device_s"] == 0
+    assert result["free_while_waiting_device_s"] == result["idle_kept_for_others_device_s"]
     assert result["law_violations"] == 0
+
+
+def test_what_a_blocked_head_leaves_free_is_told_as_one_sum_of_who_gives_no_reasons() -> None:
+    """16 nodes of 8: three are full, team-00 holds 7 of each other; its next job wants 8.
+
+    Nothing ends within the hour, so 13 devices stay free under plain FIFO, of which the job of one
+    device behind the head could use 1, from its third minute on.
+    """
+    full = [work(f"v{k}", 8, 0.0, team=f"team-{k}1") for k in range(3)]
+    full += [work(f"v{k}", 7, 0.0) for k in range(3, month.NODES)]
+    found = measure([*full, work("w-head", 8, 60.0), work("x-small", 1, 120.0)], "fifo", 1 / 24)
+    assert found["free_while_waiting_device_s"] == 3600 - 120
+    assert found["idle_while_waiting_device_s"] is None
+    assert found["idle_kept_for_others_device_s"] is None
+
+
+def test_a_month_without_a_job_is_a_mistake_in_one_sentence(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--days", "0.0001", "--json"])
+    assert ended.value.code == 2
+    assert "no job comes within 0.0001 days: give more --days" in capsys.readouterr().err
+
+
+def test_what_was_lost_of_nothing_is_not_a_number() -> None:
+    """The one job comes 6 s before the end, and the first cycle that sees it is the last."""
+    found = measure([work("late", 1, 3600.0)], "fifo", 1 / 24)
+    assert found["lost_pct"] is None
 
 
 def test_the_reclaim_delay_is_the_limits_of_the_policy_and_two_cycles() -> None:
