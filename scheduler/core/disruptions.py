@@ -140,13 +140,15 @@ def _check_loss(snapshot: Snapshot, loss: _Loss) -> None:
 def _check_policy(policy: PreemptionPolicy, now_s: float, loss: _Loss) -> None:
     """Check that the taker has waited, and that the loser has run and is not evicted too often.
 
-    What an elastic job has beyond its smallest gang it may lose however short it ran.
+    What an elastic job has beyond its smallest gang it may lose however short it ran, unless it is
+    to share it with its own tenant.
     """
     uid, spec, taker = loss.job.spec.uid, loss.job.spec, loss.taker
     asks_s = max(taker.submitted_s, taker.not_before_s, taker.promised_s) + policy.delay_s
     require(asks_s <= now_s, f"job {taker.uid!r} has not waited for the delay yet")
     ran_s = now_s - loss.job.started_s
-    ran = loss.shrinks or ran_s >= policy.min_runtime_s
+    anytime = loss.shrinks and loss.cause is not EvictionCause.SHARED
+    ran = anytime or ran_s >= policy.min_runtime_s
     require(ran, f"job {uid!r} has run for {ran_s} s only")
     allowed = {
         EvictionCause.PREEMPTED: policy.by_priority,

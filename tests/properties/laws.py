@@ -172,7 +172,8 @@ def _of_policy(
         }[cause],
         "delay": now_s - max(taker.submitted_s, taker.not_before_s, taker.promised_s)
         >= policy.delay_s,
-        "min_runtime": shrinks or now_s - job.started_s >= policy.min_runtime_s,
+        "min_runtime": (shrinks and cause is not EvictionCause.SHARED)
+        or now_s - job.started_s >= policy.min_runtime_s,
         "most_evictions": shrinks or job.spec.preempted_count < policy.most_evictions,
         "not told before": job.ending_s is None,
         "law 6": job.spec.priority <= taker.priority,

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from scheduler.core.plan import Preempt, Resize
+from scheduler.core.plan import EvictionCause, Preempt, Resize
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.resources import CPU_FLAVOR
 from scheduler.core.snapshot import JobSpec
@@ -138,8 +138,10 @@ class Preemption:
             room = cheapest_room(session, laws, losers, job, Effort()) if losers.jobs else None
             if room is None:
                 continue
-            evicted = (cut.job for cut in room.cuts if cut.evicts)
-            spared_s = [one.started_s + policy.min_runtime_s for one in evicted]
+            rested = (
+                cut.job for cut in room.cuts if cut.evicts or cut.cause is EvictionCause.SHARED
+            )
+            spared_s = [one.started_s + policy.min_runtime_s for one in rested]
             from_s = max(asks_s, *spared_s) if spared_s else asks_s
             room_at_s = from_s + room.fit.start_s - session.now_s
             if planned is None or room_at_s < planned.start_s:

@@ -15,7 +15,7 @@ from scheduler.decide.scoring import FloatArray
 
 NOBODY, RECLAIMED, PREEMPTED, REBALANCED, SHARED = 0, 1, 2, 3, 4
 """By which law somebody may lose; by none. Within a tenant replicas beyond the smallest gang are
-shared with those who wait; by that nobody is evicted."""
+shared with those who wait, by a job that is rested; by that nobody is evicted."""
 
 CAUSES = {
     RECLAIMED: EvictionCause.RECLAIMED,
@@ -91,7 +91,7 @@ class Claim:
                 legal & reclaims & self._policy.by_reclaim,
                 legal & lower & self._policy.by_priority,
                 evens,
-                legal & (tenant == self._taker) & shrinks,
+                legal & (tenant == self._taker) & losers.rested[who] & shrinks,
             ],
             [RECLAIMED, PREEMPTED, REBALANCED, SHARED],
             NOBODY,

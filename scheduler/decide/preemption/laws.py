@@ -21,8 +21,10 @@ its own nominal quota.
 
 Within one tenant only 3, 6 and 7 apply: what it loses it gets. So a job that has more replicas than
 its smallest gang shares them with waiting jobs of its tenant of the same priority or above: it is
-shrunk for their smallest gangs, never evicted. That comes to rest, too: it has less each time, and
-grows again only where nobody waits who could use it, after `PreemptionPolicy.min_runtime_s`.
+shrunk for their smallest gangs, never evicted, and not before it has run for
+`PreemptionPolicy.min_runtime_s` since it began or was last resized, as each time it begins anew
+from its last checkpoint. That comes to rest, too: it has less each time, and grows again only where
+nobody waits who could use it, after the same time.
 
 A victim is judged in its main flavor: its accelerator's, or `cpu` if it has none. Where the taker
 is not charged to that flavor they meet over CPU, and the victim is judged in both. A flavor without

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.core.policy import PreemptionPolicy
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
-from scheduler.core.snapshot import IntArray, RunningJob
+from scheduler.core.snapshot import BoolArray, IntArray, RunningJob
 from scheduler.decide.backfill import Cells, cells_of
 from scheduler.decide.feasibility import ANY
 from scheduler.decide.holdings import by_limit
@@ -35,7 +35,8 @@ class Losers:
         amount, cpu: (jobs,) milli-units of that flavor and of CPU that one replica is charged.
         replicas: (jobs,) how many each has.
         extra: (jobs,) how many of them it can do without; 0 where it may not be shrunk.
-        evictable: (jobs,) it was not evicted too often yet, and ran for long enough.
+        rested: (jobs,) it ran for long enough since it last began, anew or with another size.
+        evictable: (jobs,) it was not evicted too often yet, and is rested.
         lost: (jobs,) work that it loses, device-seconds or core-seconds.
         cells: what they hold.
         against: (classes, classes) 1 where two never share a device (`Foes`).
@@ -50,6 +51,7 @@ class Losers:
     cpu: IntArray
     replicas: IntArray
     extra: IntArray
+    rested: BoolArray
     evictable: IntArray
     lost: FloatArray
     cells: Cells
@@ -65,7 +67,8 @@ def losers_of(session: Session, at_s: float | None = None) -> Losers:
     """Return who may lose at all: preemptible, not told to end, and running for long enough.
 
     The least run time protects the smallest gang only: who has just grown can be shrunk at once, so
-    that nobody waits for what a job took because it was idle.
+    that nobody waits for what a job took because it was idle. But with its own tenant a job shares
+    only once it is rested (`Claim`): each time costs it the work since its last checkpoint.
 
     Who would have ended by the time at which somebody evicted now is gone need not be evicted.
 
@@ -115,6 +118,7 @@ def _as_arrays(
     flavors = (*(flavor.name for flavor in session.snapshot.fleet.flavors), CPU_FLAVOR)
     held = [session.held.flavor_held(job) for job in jobs]
     specs = [job.spec for job in jobs]
+    rested = np.array([_ran_enough(job, policy, at_s) for job in jobs], dtype=np.bool_)
     return Losers(
         jobs=tuple(jobs),
         flavors=flavors,
@@ -130,12 +134,8 @@ def _as_arrays(
         cpu=ints([spec.shape.cpu_milli for spec in specs]),
         replicas=ints([len(job.replicas) for job in jobs]),
         extra=ints([max(0, len(job.replicas) - job.spec.replicas_min) for job in jobs]),
-        evictable=ints(
-            [
-                job.spec.preempted_count < policy.most_evictions and _ran_enough(job, policy, at_s)
-                for job in jobs
-            ]
-        ),
+        rested=rested,
+        evictable=rested * ints([spec.preempted_count < policy.most_evictions for spec in specs]),
         lost=np.array([lost_work(job, session.now_s) for job in jobs], dtype=np.float64),
         cells=cells_of(session.layout, session.tree, [session.hold_of(job) for job in jobs]),
         against=session.layout.foes.against,

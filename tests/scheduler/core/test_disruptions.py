@@ -369,3 +369,17 @@ def test_only_the_smallest_gang_is_protected_by_the_least_run_time() -> None:
     verify(snapshot, plan(resizes=(Resize("e", places(2, 3), "a", RECLAIMED),)), policy)
     with pytest.raises(InvalidPlanError, match=r"1\.0 s only"):
         verify(snapshot, plan(reclaim("e")), policy)
+
+
+def test_a_job_shares_with_its_own_tenant_only_once_it_has_run_for_long_enough() -> None:
+    """Its tenant's own job waits; 600 s are asked since e began or was last resized."""
+    snapshot = waited(small(), submitted_s=NOW_S - 900, tenant="b")
+    *others, e = snapshot.running
+    shared = plan(resizes=(Resize("e", places(2, 3), "a", SHARED),))
+    for ran_s, refused in ((600, False), (599, True)):
+        now = replace(snapshot, running=(*others, replace(e, started_s=NOW_S - ran_s)))
+        if refused:
+            with pytest.raises(InvalidPlanError, match="run for 599"):
+                verify(now, shared, Policy(preemption=LAW))
+        else:
+            verify(now, shared, Policy(preemption=LAW))
