@@ -102,7 +102,7 @@ def recording(
     made = [_sim_job(job, held[job.pk], world, now=now, every_s=checkpoint_every_s) for job in ran]
     return Recording(
         trace=Trace(world, tuple(made), taken.policy, taken.past_use),
-        recorded=_recorded(ran, held, events, world, now),
+        recorded=_recorded(zip(ran, made, strict=True), held, events, world, now),
         begun=frozenset(str(job.pk) for job in ran if held[job.pk][0].created_s < world.now_s),
         never_ran=len(jobs) - len(ran),
         still_run=sum(not _ended_by(job, now) for job in ran),
@@ -283,7 +283,7 @@ def _ratio(speeds: Mapping[str, float | None], flavor: str, had: str) -> float |
 
 
 def _recorded(
-    jobs: Iterable[Job],
+    jobs: Iterable[tuple[Job, SimJob]],
     held: Mapping[object, list[_Held]],
     events: Mapping[object, list[str]],
     world: Snapshot,
@@ -291,14 +291,16 @@ def _recorded(
 ) -> Result:
     """Return what really became of jobs, in the simulator's terms."""
     histories, spans = [], list[Span]()
-    for job in jobs:
+    for job, made in jobs:
         attempts, ended = held[job.pk], _ended_by(job, now)
         mine = [
             _span(job, one, world.now_s, final=ended and one is attempts[-1]) for one in attempts
         ]
         spans += mine
         state = ENDS[JobState(job.state)] if ended else _unended(attempts[-1])
-        histories.append(_history(job, state, mine, events.get(job.pk, ()), world.now_s))
+        history = _history(job, state, mine, events.get(job.pk, ()), world.now_s)
+        asked_milli = made.spec.shape.device_milli * made.spec.replicas_min
+        histories.append(replace(history, device_milli=asked_milli))
     return Result(
         begin_s=world.now_s,
         end_s=now.timestamp(),

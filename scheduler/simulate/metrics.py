@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from scheduler.core.resources import CPU_FLAVOR
-from scheduler.simulate.result import Result, Span
+from scheduler.simulate.result import End, Result, Span
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -97,19 +97,8 @@ def held_devices(spans: Iterable[Span]) -> Steps:
 
 def waiting_jobs(result: Result) -> Steps:
     """Return how many jobs with devices wait, over time; jobs that never started count."""
-    with_devices = {span.uid for span in result.spans if span.device_milli}
-    started = {span.uid for span in result.spans}
-    moves = [
-        (job.submitted_s, 1.0)
-        for job in result.jobs
-        if job.uid in with_devices or job.uid not in started
-    ]
-    for span in result.spans:
-        if span.device_milli:
-            moves.append((span.start_s, -1.0))
-            if not span.final:
-                moves.append((span.end_s, 1.0))
-    return _steps(moves)
+    waits = [wait for wait in _waits(result) if wait.device_milli]
+    return _steps([(wait.start_s, 1.0) for wait in waits] + [(wait.end_s, -1.0) for wait in waits])
 
 
 def _idle_while_waiting(result: Result, capacity: Steps, held: Steps) -> float:
@@ -123,8 +112,6 @@ def demand_shares(
     result: Result, step_s: float
 ) -> tuple[FloatArray, tuple[str, ...], FloatArray, FloatArray]:
     """Return what each tenant held, and held or waited for, over time, as means over equal steps.
-
-    A job that never started counts with no devices: what it asked for is not in the result.
 
     Args:
         result: of a simulation.
@@ -149,7 +136,10 @@ def demand_shares(
 
 
 def _waits(result: Result) -> list[Span]:
-    """Return the times in which jobs waited as if they were spans, with what they then held."""
+    """Return the times in which jobs waited, as if they were spans.
+
+    A job waits for what it then holds; who still waits at the end, for what it asks for at least.
+    """
     since = {job.uid: job.submitted_s for job in result.jobs}
     waits = []
     for span in sorted(result.spans, key=lambda span: (span.start_s, span.uid)):
@@ -157,6 +147,11 @@ def _waits(result: Result) -> list[Span]:
         if begin_s < span.start_s:
             waits.append(span._replace(start_s=begin_s, end_s=span.start_s))
         since[span.uid] = span.end_s
+    for job in result.jobs:
+        begin_s, end_s, milli = since[job.uid], result.end_s, job.device_milli
+        if job.state is End.WAITING and begin_s < end_s:
+            kept_s, final = 0.0, False
+            waits.append(Span(job.uid, job.tenant, "", 0, 0, milli, begin_s, end_s, kept_s, final))
     return waits
 
 

@@ -54,4 +54,5 @@ class Record:
             lost_s=self.lost_s,
             lost_device_s=self.lost_device_s,
             eta=self.eta,
+            device_milli=spec.shape.device_milli * spec.replicas_min,
         )

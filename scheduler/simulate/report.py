@@ -25,6 +25,8 @@ JOB_COLUMNS = (
     "end_s",
     "wait_s",
     "completion_s",
+    "waited_s",
+    "lasted_s",
     "starts",
     "evictions",
     "losses",
@@ -56,8 +58,11 @@ def figures(
     capacity = max(seen.capacity_device_s, 1e-9)
     return {
         "jobs": {state.value: sum(job.state is state for job in counted) for state in End},
+        "unstarted": sum(not job.starts for job in counted),
         "wait_s": _spread([job.wait_s for job in counted]),
+        "waited_s": _spread([job.waited_s(result.end_s) for job in counted]),
         "completion_s": _spread([job.completion_s for job in counted]),
+        "lasted_s": _spread([job.lasted_s(result.end_s) for job in counted]),
         "allocated_pct": _pct(seen.allocated_device_s / capacity),
         "utilised_pct": _pct(seen.utilised_device_s / capacity),
         "idle_while_waiting_pct": _pct(seen.idle_while_waiting_device_s / capacity),
@@ -66,7 +71,7 @@ def figures(
         "losses": sum(job.losses for job in result.jobs),
         "resizes": sum(job.resizes for job in result.jobs),
         "jain": fair_shares_kept(window, tenants),
-        "tenants": _of_tenants(window, counted),
+        "tenants": _of_tenants(window, counted, end_s=result.end_s),
         "rates_days": _days(window),
         "days": _days(result),
         "events": result.events,
@@ -91,19 +96,25 @@ def _spread(values: Sequence[float | None]) -> dict[str, float | None]:
     return {name: round(float(value), 1) for name, value in told.items()}
 
 
-def _of_tenants(result: Result, counted: Sequence[History]) -> dict[str, dict[str, Any]]:
+def _of_tenants(
+    result: Result, counted: Sequence[History], *, end_s: float
+) -> dict[str, dict[str, Any]]:
     held: dict[str, float] = {}
     for span in result.spans:
         held_s = max(0.0, min(span.end_s, result.end_s) - span.start_s)
         device_s = held_s * span.device_milli / 1000
         held[span.tenant] = held.get(span.tenant, 0.0) + device_s
+    jobs: dict[str, list[History]] = {job.tenant: [] for job in result.jobs}
+    for job in counted:
+        jobs[job.tenant].append(job)
     return {
         tenant: {
-            "jobs": sum(job.tenant == tenant for job in counted),
-            "wait_s": _spread([job.wait_s for job in counted if job.tenant == tenant])["mean"],
+            "jobs": len(mine),
+            "wait_s": _spread([job.wait_s for job in mine])["mean"],
+            "waited_s": _spread([job.waited_s(end_s) for job in mine])["mean"],
             "device_h": round(held.get(tenant, 0.0) / 3600, 3),
         }
-        for tenant in sorted({job.tenant for job in result.jobs})
+        for tenant, mine in sorted(jobs.items())
     }
 
 
@@ -168,6 +179,8 @@ def job_rows(run: str, result: Result) -> Iterator[Mapping[str, object]]:
             "end_s": job.end_s,
             "wait_s": job.wait_s,
             "completion_s": job.completion_s,
+            "waited_s": job.waited_s(result.end_s),
+            "lasted_s": job.lasted_s(result.end_s),
             "starts": len(job.starts),
             "evictions": job.evictions,
             "losses": job.losses,

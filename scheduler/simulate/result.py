@@ -48,6 +48,7 @@ class History:
         lost_s: seconds of work that had to be done again.
         lost_device_s: the same, times its devices.
         eta: None = it was started in its first cycle, or no cycle spoke of it.
+        device_milli: thousandths of devices that it asks for, with its least replicas.
     """
 
     uid: str
@@ -62,6 +63,7 @@ class History:
     lost_s: float = 0.0
     lost_device_s: float = 0.0
     eta: Eta | None = None
+    device_milli: int = 0
 
     @property
     def wait_s(self) -> float | None:
@@ -72,6 +74,14 @@ class History:
     def completion_s(self) -> float | None:
         """Return the seconds from submit to end, None if it had not ended."""
         return None if self.end_s is None else self.end_s - self.submitted_s
+
+    def waited_s(self, end_s: float) -> float:
+        """Return `wait_s`, or what it had waited by the end, epoch seconds, without a start."""
+        return (self.starts[0] if self.starts else end_s) - self.submitted_s
+
+    def lasted_s(self, end_s: float) -> float:
+        """Return `completion_s`, or how long it was there by the end, epoch seconds, still."""
+        return (end_s if self.end_s is None else self.end_s) - self.submitted_s
 
 
 class Span(NamedTuple):

@@ -33,6 +33,22 @@ def test_shares_of_devices_add_up_exactly() -> None:
     assert seen.idle_while_waiting_device_s == 0.0
 
 
+def test_device_stands_idle_for_nobody_where_only_jobs_without_devices_wait() -> None:
+    """One device is free from 100 on; the job that waits wants more cores than there are."""
+    jobs = [work("j", 0, 100), work("c", 5, 100, devices=0, cpu=10**6)]
+    pace = Pace(least_s=0.0, wake_s=0.0, until_s=1000.0)
+    seen = totals(simulate(site(), jobs, fifo(), pace=pace))
+    assert (seen.allocated_device_s, seen.idle_while_waiting_device_s) == (100.0, 0.0)
+
+
+def test_device_stands_idle_for_a_job_that_never_starts() -> None:
+    # one of two is free from 100 on, while another job wants three until the end, 1000
+    jobs = [work("j", 0, 100), work("d", 5, 100, devices=3)]
+    pace = Pace(least_s=0.0, wake_s=0.0, until_s=1000.0)
+    seen = totals(simulate(site(devices=2), jobs, fifo(), pace=pace))
+    assert seen.idle_while_waiting_device_s == 95 + 2 * 900  # one until 100, both after that
+
+
 def test_nothing_at_all_is_no_error() -> None:
     seen = totals(simulate(site(), [], fifo()))
     assert (seen.capacity_device_s, seen.allocated_device_s) == (0.0, 0.0)

@@ -123,6 +123,18 @@ def test_rates_are_of_the_time_until_the_last_arrival_or_of_the_days_that_were_a
     assert "75.0" in said  # 100 + 50 of 200
 
 
+def test_table_says_of_which_runs_the_waits_are_too_short(tmp_path: Path) -> None:
+    """Two devices: a runs 0..100, b wants three and never starts, until the run ends at 100."""
+    path = tmp_path / "two.jsonl"
+    path.write_text(HEAD + a_job("a", 0, 100) + a_job("b", 20, 100, devices=3), encoding="utf-8")
+    said, _ = play(str(path), "--policy", "fifo")
+    row, legend = said.splitlines()[-2:]
+    # a waited 0 s, b 80: 40 in the mean, 72 nine in ten
+    assert row.split()[:3] == ["fifo", ">=40.0", ">=72.0"]
+    assert row.split()[-1] == "1"
+    assert legend.startswith(">=: jobs that had not started")
+
+
 WRONG = {
     "an end at the begin": (["--until", "0"], "until"),
     "a policy that nobody knows": (["--policy", "magic"], "magic"),
