@@ -1,6 +1,7 @@
 """The stream of the FGD protocol: which jobs arrive, in which order, on which nodes.
 
-Source: reference/packing.md section 1.
+Source: "Beware of Fragmentation", USENIX ATC 2023, and hkust-adsl/kubernetes-scheduler-simulator:
+shuffled pods, cut or drawn again until 130 % of the devices are asked for.
 """
 
 from collections.abc import Sequence

@@ -3,7 +3,7 @@
 The price of a job is the potential that its best place destroys, per device that it takes. As
 nothing leaves, a job that fits nowhere now never will: it is refused at once.
 
-Source: reference/packing.md section 5.
+Source: our own; docs/guides/packing.md says what it gave.
 """
 
 from typing import NamedTuple

@@ -42,7 +42,10 @@ class QosFactors:
 
 @dataclass(frozen=True, slots=True)
 class ObjectiveWeights:
-    """Weights of `a log U + b log P + c sum_t w_t log(share_t) - d energy` (DESIGN section 4)."""
+    """Weights a, b, c, d of `a log U + b log P + c sum_t w_t log(share_t) - d energy`.
+
+    See `decide/objective.py`.
+    """
 
     utilisation: float = 1.0
     performance: float = 1.0

@@ -7,7 +7,7 @@ is unlikely: the k-th waits for about k ends, and errors of runtimes that are co
 out to a part sqrt(1/k + r (1 - 1/k)) of what they would be together (the design effect of Kish,
 "Survey Sampling", 1965). By that part the distance of P90 from P50 is shortened.
 
-Source: Slurm sched/backfill for the plan; reference/schedulers.md 2.5 for interval and rate;
+Source: Slurm sched/backfill for the plan; Kueue issue 13159 (place by rate of admission) for pace;
 Smith, Foster, Taylor, "Using Run-Time Predictions to Estimate Queue Wait Times" (JSSPP 1999) for
 waits from runtimes.
 """

@@ -6,6 +6,13 @@ share_t is what tenant t holds of its fair share, in compute units, w_t its part
 energy is the watts of held devices against those of the whole fleet.
 
 Every logarithm is `log(LOG_FLOOR + x)`, so that nothing is infinitely bad.
+
+Source: sum_t w_t log(share_t) is weighted proportional fairness: Kelly, "Charging and rate control
+for elastic traffic", European Transactions on Telecommunications 8 (1997). Throughput against that
+of the best flavor: Gavel, "Heterogeneity-Aware Cluster Scheduling Policies for Deep Learning
+Workloads", OSDI 2020, section 4.2. a log U + b log P is the logarithm of
+U^a P^b, utilisation times performance. That and the sum are our own, derived in
+docs/guides/scheduling.md, "What `optimising` maximises".
 """
 
 import math

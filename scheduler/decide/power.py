@@ -3,6 +3,8 @@
 A device counts with its board power, a share of one with its part of it. A flavor whose board power
 is unknown counts as the highest known one of the fleet, so that the cap is kept rather than passed;
 where none is known nothing can be counted, and the cap holds nobody back.
+
+Source: our own; a sum of what vendors rate the boards at, not a forecast of what they will draw.
 """
 
 import math

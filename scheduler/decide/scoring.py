@@ -4,7 +4,7 @@ pack is best fit: the node on which least is left afterwards. spread is its oppo
 and devices alike, each measured against the largest node, so that a CPU-only job prefers a node
 without devices. The others are compiled (`scores`), and loaded where they are chosen.
 
-Source: FGD's baselines (reference/packing.md section 1).
+Source: FGD's baselines (docs/guides/packing.md).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -3,7 +3,7 @@
 Each is the score of a node for a job that fits there. The device of a fraction is the tightest one
 that holds it, whichever of these scores chose the node.
 
-Source: hkust-adsl/kubernetes-scheduler-simulator, described in reference/packing.md section 1.
+Source: hkust-adsl/kubernetes-scheduler-simulator (docs/guides/packing.md).
 """
 
 from scheduler.decide.scores.compiled import compiled

@@ -18,6 +18,6 @@ def fullness(cpu_left: AmountT, gpu_left: AmountT, cpu: int, gpu: int) -> Amount
         gpu: milli of the largest node's devices.
 
     Source:
-        packing.md section 1, BestFit: 1 - (0.5 cpu_left/cpu + 0.5 gpu_left/gpu).
+        BestFit of the FGD paper: 1 - (0.5 cpu_left/cpu + 0.5 gpu_left/gpu).
     """
     return 1.0 - (0.5 * cpu_left / cpu + 0.5 * gpu_left / gpu)

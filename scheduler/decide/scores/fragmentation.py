@@ -1,6 +1,6 @@
 """Fragmentation of a node and the gradient score of FGD.
 
-Source: "Beware of Fragmentation", USENIX ATC 2023; reference/packing.md section 1.
+Source: "Beware of Fragmentation", USENIX ATC 2023; docs/guides/packing.md.
 """
 
 import math

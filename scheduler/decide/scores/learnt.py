@@ -1,4 +1,9 @@
-"""Learns the mix and the prices of the `prices` score from the jobs that have arrived."""
+"""Learns the mix and the prices of the `prices` score from the jobs that have arrived.
+
+Source: our own, derived in docs/guides/packing.md, "The score `prices`": how scarce a model is,
+what a block is worth, and the constants of `Setting`, chosen on some seeds of the traces of the FGD
+paper and held against fresh ones there. Prices by Gilmore and Gomory (`prices`).
+"""
 
 from dataclasses import dataclass
 

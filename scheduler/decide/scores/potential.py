@@ -1,7 +1,12 @@
 """The potential of a node: what its free parts are worth to the jobs that are yet to come.
 
-A job goes where it destroys the least potential. Ours; found on the traces of the FGD paper
-(reference/packing.md section 4) and made fair to large jobs by a value for blocks of free devices.
+A job goes where it destroys the least potential. The worths of gaps are bid prices: duals of an LP
+over the demand, so that what a placement costs is what it displaces.
+
+Source: Talluri and van Ryzin, "An Analysis of Bid-Price Controls for Network Revenue Management",
+Management Science 44 (1998), for the control; `prices` for the LP, `fragmentation` for that term.
+Curve, CPU, scarce models and blocks are our own, found by trying on the traces of the FGD paper:
+docs/guides/packing.md, "The score `prices`", says what each is for and what they gave together.
 """
 
 from typing import NamedTuple

@@ -141,7 +141,7 @@ def mix_of(shapes: Shapes, counts: FloatArray, *, cover: float = 1.0) -> Mix:
         cover: part of all jobs to cover, 0..1; FGD uses `TYPICAL`.
 
     Source:
-        FGD, "typical pods" (reference/packing.md section 1).
+        FGD, "typical pods": "Beware of Fragmentation", USENIX ATC 2023.
     """
     seen: dict[tuple[int, int, int, int], float] = {}
     columns = (shapes.cpu, shapes.devices, shapes.milli, shapes.models)

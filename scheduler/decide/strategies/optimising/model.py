@@ -3,6 +3,10 @@
 Jobs of a class and nodes of a group are counted, not listed, and replicas of equal shape share
 their variables on the node groups, so the program is a relaxation of placing each replica; the
 turns that follow place what it chose, one by one and exactly.
+
+Source: the rows are our own: equal things counted, as Gilmore and Gomory count equal pieces (1961);
+quota as in `decide/quota.py` (Kueue's resource_node.go), where only what passes a tenant's local
+part moves up; the objective of `decide/objective.py`. For its logarithms see `tangents`.
 """
 
 import math

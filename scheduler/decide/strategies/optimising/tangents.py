@@ -2,6 +2,9 @@
 
 Tangents lie on or above the logarithm. Between two that touch at a and q a the envelope is highest
 above it where they cross; with m = q ln q / (q - 1) the error there is m - 1 - ln m, whatever a is.
+
+Source: Kelley, "The Cutting-Plane Method for Solving Convex Programs", Journal of the SIAM 8
+(1960), for tangents in place of a concave function; the error is worked out above.
 """
 
 import math
