@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.inputs import refused
 from benchmarks.packing_optimising import run_optimising
 from benchmarks.packing_published import SEEDS, WORKLOADS, published
 from benchmarks.packing_run import RULES, Freedom, Run, run_one
@@ -36,9 +37,12 @@ ALL = "all"
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the benchmark and print one JSON object last; of several workloads each one's before."""
-    args, results = _arguments(argv), []
-    for name in _names(args):
-        results.append(measure(args, name))
+    parser = _parser()
+    args, results = _checked(parser, parser.parse_args(argv)), []
+    with refused(parser):
+        traces = {name: load(Path(args.data), name) for name in _names(args)}
+    for name, trace in traces.items():
+        results.append(measure(args, name, trace))
         _tell(results[-1])
         if args.workload == ALL:  # is kept, whatever becomes of those after it
             print(json.dumps(results[-1]), flush=True)
@@ -50,7 +54,7 @@ def _names(args: argparse.Namespace) -> tuple[str, ...]:
     return WORKLOADS if args.workload == ALL else (args.workload,)
 
 
-def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchmarks.packing", description=__doc__)
     parser.add_argument("--data", required=True, help="folder of the openb lists")
     parser.add_argument("--workload", default="default", help="one of the lists, or all")
@@ -63,7 +67,11 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--budget", type=number(0), default=10.0, help="seconds of a MILP decision")
     parser.add_argument("--json", action="store_true", help="on one line")
-    args = parser.parse_args(argv)
+    return parser
+
+
+def _checked(parser: argparse.ArgumentParser, args: argparse.Namespace) -> argparse.Namespace:
+    """Return arguments that go together; a mistake ends here, before anything is measured."""
     if args.policy == OPTIMISING:
         args.window = args.window or OPTIMISING_WINDOW
     elif args.window and args.policy not in {"rules", RULES}:
@@ -78,9 +86,8 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
-def measure(args: argparse.Namespace, workload: str) -> dict[str, Any]:
+def measure(args: argparse.Namespace, workload: str, trace: Trace) -> dict[str, Any]:
     """Return the figures of one workload."""
-    trace = load(Path(args.data), workload)
     score = RULES if args.policy == "rules" else args.policy
     _one(args, trace, score, args.seeds[0], jobs=200)  # compiles
     runs = [[_one(args, trace, score, seed, k) for k in range(args.streams)] for seed in args.seeds]

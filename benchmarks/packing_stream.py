@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks.inputs import lines_of
 from scheduler.decide.scores.state import CLASSES, IntArray, Nodes, Shapes, kind_of
+from scheduler.simulate.errors import TraceError
 from scheduler.simulate.traces.openb import TraceNode, TracePod, read_nodes, read_pods
 
 ARRIVING = 1.3
@@ -32,12 +34,19 @@ def lists_of(folder: Path, workload: str) -> tuple[Path, Path]:
 
 
 def load(folder: Path, workload: str) -> Trace:
-    """Read a workload from a folder of openb lists."""
+    """Read a workload from a folder of openb lists.
+
+    Raises:
+        OSError: a list cannot be read.
+        TraceError: it is none, or nobody asks for a device: such a stream would never end.
+    """
     of_nodes, of_pods = lists_of(folder, workload)
-    with of_nodes.open(encoding="utf-8", newline="") as lines:
-        nodes = read_nodes(lines, lines.name)
-    with of_pods.open(encoding="utf-8", newline="") as lines:
-        pods = read_pods(lines, lines.name)
+    nodes = read_nodes(lines_of(of_nodes), of_nodes.name)
+    pods = read_pods(lines_of(of_pods), of_pods.name)
+    if not any(pod.devices for pod in pods) or not any(node.devices for node in nodes):
+        raise TraceError(
+            str(folder), 0, "", workload, "has no devices, or no pod that asks for any"
+        )
     bits = {model: 1 << k for k, model in enumerate(models_of(nodes))}
     rows = [_row(pod, bits) for pod in pods]
     known = {row: k for k, row in enumerate(sorted(set(rows)))}

@@ -81,11 +81,11 @@ def test_all_tells_each_workload_as_soon_as_it_is_measured(folder, capsys, monke
     monkeypatch.setattr("benchmarks.packing.WORKLOADS", ("few", "many"))
     measured = []
 
-    def fail_at_second(args, name):
+    def fail_at_second(args, name, trace):
         measured.append(name)
         if len(measured) == 2:
             raise KeyboardInterrupt
-        return measure(args, name)
+        return measure(args, name, trace)
 
     monkeypatch.setattr("benchmarks.packing.measure", fail_at_second)
     asked = ["--data", str(folder), "--seeds", "42", "--streams", "1", "--workload", "all"]
@@ -104,6 +104,22 @@ def test_a_list_that_is_missing_is_said_before_anything_is_measured(folder, caps
     with pytest.raises(SystemExit):
         main(["--data", str(folder), "--workload", "all"])
     assert "there is no list" in capsys.readouterr().err
+
+
+UNREADABLE = {
+    "no list": (b"", "has no column"),
+    "no text": (b"\xff\xfe", "is no text in UTF-8"),
+    "nobody asks for a device": ("\n".join([*PODS, "c,1000,1024,0,0,"]).encode(), "has no devices"),
+}
+
+
+@pytest.mark.parametrize(("pods", "says"), UNREADABLE.values(), ids=UNREADABLE)
+def test_a_list_that_cannot_be_used_is_a_mistake_in_one_sentence(folder, capsys, pods, says):
+    (folder / "openb_pod_list_few.csv").write_bytes(pods)
+    with pytest.raises(SystemExit) as ended:
+        main(["--data", str(folder), "--workload", "few"])
+    assert ended.value.code == 2
+    assert says in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_random_goes_with_no_window(folder):
