@@ -70,9 +70,9 @@ def grow(
     for job in sorted(candidates, key=order):
         if len(found) == MOST_GROWN:
             break
-        free, due = contested.left_by(job), grows_from_s(session, job) <= session.now_s
-        if free.any() and due and job.spec.uid not in told:
-            found += _grown(session, job, free)
+        due = grows_from_s(session, job) <= session.now_s
+        if due and job.spec.uid not in told:
+            found += _grown(session, job, contested.left_by(job))
     return found
 
 
@@ -105,7 +105,8 @@ def _grown(session: Session, job: RunningJob, free: BoolArray) -> list[Resize]:
     spec, now_s, has = job.spec, session.now_s, len(job.replicas)
     left_s = by_limit(now_s)(spec, job.started_s) - session.notice_s
     known = spec.tenant in session.tree.index
-    if left_s <= 0 or job.started_s + spec.time_limit_s <= now_s or not known:
+    over = left_s <= 0 or job.started_s + spec.time_limit_s <= now_s
+    if over or not known or not free.any():
         return []
     more = replace(
         spec,
