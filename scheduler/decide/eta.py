@@ -21,6 +21,7 @@ from typing import NamedTuple, TypeAlias
 from scheduler.core.reasons import Pending, WaitReason
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.calibration import Calibration
+from scheduler.decide.later import fit_later
 from scheduler.decide.runtimes import end_s, runtime_s
 from scheduler.decide.session import Session
 
@@ -159,7 +160,7 @@ def planned_after_back_off(session: Session, job: JobSpec) -> float | None:
     """
     if session.fit_now(job):
         return max(session.now_s, job.not_before_s)
-    fit = session.fit_later(job)
+    fit = fit_later(session, job)
     return max(fit.start_s, job.not_before_s) if fit else None
 
 
@@ -179,7 +180,7 @@ def _replanned(session: Session, jobs: Sequence[JobSpec], quantile: float) -> Ma
         if job.not_before_s > session.now_s and again.fit_now(needed):
             starts[job.uid] = job.not_before_s
             continue
-        fit = again.fit_later(needed)
+        fit = fit_later(again, needed)
         if fit:
             again.take(needed, fit)
             starts[job.uid] = max(fit.start_s, job.not_before_s)

@@ -131,7 +131,7 @@ class Session:
         for one, end_s in zip(self.held.active, ends_s, strict=True):
             self.allowance.note(one.job, one.hold, self.now_s, end_s)
             self.apart.note(one.job, one.hold.replicas, self.now_s, end_s)
-        self._no_earlier: dict[Kind, float] = {}
+        self.no_earlier: dict[Kind, float] = {}
         self.explained: dict[tuple[Kind, tuple[int, ...]], tuple[int, Shortage]] = {}
         self._full: dict[Kind, float] = {}  # nothing frees within a cycle: no need to try again
 
@@ -295,10 +295,17 @@ class Session:
         if wish.level in WITHIN_NODE and not wish.required:
             island = self._open_site(job, replace(demand, within=wish.level), rows, end_s)
             site = island if island.counts.max(initial=0) >= replicas else site
-        return site._replace(counts=self._narrowed(job, site.counts, site.first, replicas))
+        return site._replace(counts=self.narrowed(job, site.counts, site.first, replicas))
 
-    def _narrowed(self, job: JobSpec, counts: IntArray, first: IntArray, replicas: int) -> IntArray:
-        """Return the counts of the nearest domains, those of the first nodes where they will do."""
+    def narrowed(self, job: JobSpec, counts: IntArray, first: IntArray, replicas: int) -> IntArray:
+        """Return the counts of the nearest domains, those of the first nodes where they will do.
+
+        Args:
+            job: with its wish of topology.
+            counts: (nodes,) replicas that each node takes.
+            first: nodes that are taken before all others.
+            replicas: how many are to stand near each other.
+        """
         if job.topology is None:
             return counts
         inside = np.zeros_like(counts)
@@ -312,64 +319,6 @@ class Session:
             site = site._replace(first=self.calendar.kept(mine, self.now_s, end_s))
         closed = self.closed(self.kind(job), self.now_s, end_s)
         return site._replace(counts=_without(site.counts, closed)) if len(closed) else site
-
-    # -- later --------------------------------------------------------------------------------
-
-    def fit_later(self, job: JobSpec) -> Fit | None:
-        """Return the earliest planned start after now, of the smallest gang; None = never seen."""
-        key = self.kind(job)
-        since = self._no_earlier.get(key, self.now_s)
-        times, quick_seen = self.profile.times, False
-        for k in range(max(1, self.profile.until(since)), len(times)):
-            if times[k] == float("inf"):
-                return None
-            for flavor in self.allowed(job):
-                counts = self.filter(self.demand(job, flavor)).count(self.profile.row(k))
-                counts[self.closed(key, times[k], times[k])] = 0
-                if reach(self.layout, counts, job.topology) < job.replicas_min:
-                    continue
-                if not quick_seen:
-                    self._no_earlier[key], quick_seen = times[k], True
-                fit = self._fit_at(job, flavor, k, np.flatnonzero(counts))
-                if fit:
-                    return fit
-        return None
-
-    def _fit_at(self, job: JobSpec, flavor: int, k: int, nodes: IntArray) -> Fit | None:
-        """Return the fit that begins with row k; only on the nodes with room in that row."""
-        start_s = self.profile.times[k]
-        last = max(k + 1, self.profile.until(start_s + job.time_limit_s))
-        if self.allowance.replicas(job, flavor, k, last) < job.replicas_min:
-            return None
-        return self.fit_in(job, flavor, k, nodes, self.profile.floor(k, last, nodes))
-
-    def fit_in(self, job: JobSpec, flavor: int, k: int, nodes: IntArray, part: Free) -> Fit | None:
-        """Return the fit of the smallest gang that begins with row k, quota left aside.
-
-        Args:
-            job: the job.
-            flavor: index of the flavor.
-            k: logical row.
-            nodes: that may be used.
-            part: what is free on exactly those nodes for as long as the job runs.
-        """
-        start_s, demand = self.profile.times[k], self.demand(job, flavor)
-        wanted, counts = self.filter(demand), np.zeros(self.layout.nodes, dtype=np.int64)
-        counts[nodes] = wanted.count(part, nodes)
-        kind, end_s = self.kind(job), start_s + job.time_limit_s
-        counts[self.closed(kind, start_s, end_s)] = 0
-        if reach(self.layout, counts, job.topology) < job.replicas_min:
-            return None
-        first = self.calendar.kept(kind.mine, start_s, end_s)
-        counts = self._narrowed(job, counts, first, job.replicas_min)
-        free = Free(*(table.copy() for table in self.profile.row(k)))
-        for table, tight in zip(free, part, strict=True):
-            table[nodes] = tight
-        scorer = self.counts.scorer(demand)
-        scores = np.zeros(self.layout.nodes)
-        scores[nodes] = scorer.nodes(wanted, part, nodes)
-        site = Site(self.layout, wanted, free, counts, scores, scorer, first)
-        return Fit(flavor, job.replicas_min, start_s, site)
 
     # -- taking -------------------------------------------------------------------------------
 
@@ -399,7 +348,7 @@ class Session:
         self.held.leave(job, left, self.notice_s)
         self.apart.leave(job.spec, without(job.replicas, lost), self.notice_s)
         self._full.clear()  # there is more room later than there was
-        self._no_earlier.clear()
+        self.no_earlier.clear()
 
     def _placement(self, job: JobSpec) -> str:
         return self.demand(job, ANY).placement or self.policy.placement

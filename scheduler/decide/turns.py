@@ -17,6 +17,7 @@ from scheduler.decide.advice import Tried, sure
 from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_starts
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.feasibility import ANY
+from scheduler.decide.later import fit_later
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.placement import Fit
 from scheduler.decide.preemption import Outlook, Preemption, overdue_from_s
@@ -154,7 +155,7 @@ class Turns:
         outlook = Outlook(None)
         ahead = len(self._waiting) < self.policy.backfill_depth
         if ahead and not self.session.profile.is_full:
-            outlook = self._plan_ahead(job, self.session.fit_later(job))
+            outlook = self._plan_ahead(job, fit_later(self.session, job))
         elif self._owns(job):  # however far back: what a tenant owns it can have back
             outlook = self._plan_ahead(job, None)
         if helped and outlook.fit:

@@ -14,6 +14,7 @@ from scheduler.decide.backfill import Hold
 from scheduler.decide.feasibility import Free
 from scheduler.decide.foes import ANYBODY
 from scheduler.decide.holdings import by_limit
+from scheduler.decide.later import fit_in
 from scheduler.decide.placement import Fit
 from scheduler.decide.preemption.claim import NOBODY, Claim
 from scheduler.decide.preemption.losers import Losers
@@ -122,7 +123,8 @@ class Trial:
         """Return how the job fits, as the session itself would find it."""
         if self.missing():
             return None
-        return self._session.fit_in(self._job, self._flavor, self._first, self._nodes, self.floor)
+        job, flavor, first = self._job, self._flavor, self._first
+        return fit_in(self._session, job, flavor, first, nodes=self._nodes, part=self.floor)
 
     # -- what others give ---------------------------------------------------------------------
 
