@@ -28,6 +28,9 @@ logger = logging.getLogger(__name__)
 ESTIMATE_UID = UUID(int=2**128 - 1)
 """The last of all keys: an estimate stands behind every job that is equal to it."""
 
+PATIENCE_S = 1.0
+"""Whoever asks waits for the answer: advice is tried for no longer, whatever a cycle may take."""
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -108,7 +111,7 @@ def _answer(frozen: Frozen, spec: JobSpec) -> Start | Pending:
             policy,
             spec,
             now_s=snapshot.now_s,
-            budget_s=policy.budget_s,
+            budget_s=min(policy.budget_s, PATIENCE_S),
             clock=time.monotonic,
         )
     except InvalidSnapshotError:
