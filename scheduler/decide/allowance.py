@@ -158,6 +158,18 @@ class Allowance:
         main = self._charges(job, flavor, job.replicas_min)[-1].flavor
         return main in self._tree.flavors and not self._borrows(job, flavor)
 
+    def own_replicas(self, job: JobSpec, flavor: int) -> int:
+        """Return how many replicas the tenant would own, those below it left aside.
+
+        All that the job may have where no quota limits the flavor.
+        """
+        ledger, most = self._profile.ledger, job.replicas_max
+        for name, amount in self._charges(job, flavor, 1):
+            if name in self._tree.flavors and amount:
+                left = self.nominal(job.tenant, name) - ledger.own(job.tenant, name)
+                most = min(most, left // amount)
+        return max(0, most)
+
     def own_first(self, job: JobSpec, flavors: Sequence[int]) -> Sequence[int]:
         """Return the flavors that a job may use, those first of which its tenant owns enough.
 

@@ -163,6 +163,7 @@ def _turns(asked: Snapshot, policy: Policy, job: JobSpec, *, now_s: float) -> Tu
         turns.turn(ranked)
         if ranked.job.uid == job.uid:
             break
+    turns.widen()
     return turns
 
 

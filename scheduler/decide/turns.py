@@ -11,7 +11,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.reasons import NEVER, Pending, Remedy, WaitReason
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
 from scheduler.core.snapshot import JobSpec, Snapshot
-from scheduler.decide import clashes, explain, lasting, remedies
+from scheduler.decide import clashes, explain, extras, lasting, remedies
 from scheduler.decide.admission import Refusal, refusal
 from scheduler.decide.advice import Tried, sure
 from scheduler.decide.eta import Waiting, planned_after_back_off, with_expected_starts
@@ -55,6 +55,7 @@ class Turns:
         self.candidates = [job for job in snapshot.pending if refusals[job.uid] is None]
         self.shares = _shares(self.session, self.candidates)
         self.starts: list[Start] = []
+        self._cut: list[tuple[int, JobSpec]] = []  # place in `starts`, of those that got less
         self._whole_queue: tuple[Queue, Scale] | None = None
         self._doubtful: list[tuple[JobSpec, Remedy, int]] = []
         self._never: list[JobSpec] = []
@@ -107,7 +108,7 @@ class Turns:
         """
         owners, borrowers = [], []
         for ranked in queue:
-            if self.shares.path(ranked.job.tenant, self._usable(ranked.job)):
+            if self._must_borrow(ranked.job):
                 borrowers.append(ranked)
             else:
                 owners.append(ranked)
@@ -115,6 +116,9 @@ class Turns:
         for ranked in owners:
             self._count(ranked.job, -1)
         return owners, borrowers
+
+    def _must_borrow(self, job: JobSpec) -> bool:
+        return bool(self.shares.path(job.tenant, self._usable(job)))
 
     def _count(self, job: JobSpec, sign: int) -> None:
         """Let the shares count a job as started; no more with -1."""
@@ -124,24 +128,48 @@ class Turns:
 
     def turn(self, ranked: Ranked) -> bool:
         """Give one job its turn; return whether it started."""
+        if self._cut and not ranked.job.promised_s and self._must_borrow(ranked.job):
+            self.widen()  # all owners had their turn
         if self.try_start(ranked):
             return True
         self._block(ranked)
         return False
 
     def try_start(self, ranked: Ranked, flavors: Sequence[int] | None = None) -> bool:
-        """Start the job if it fits now; return whether it did."""
+        """Start the job if it fits now; return whether it did.
+
+        On flavors that the caller chose it gets all that it may have: the others were weighed then.
+        """
         job = ranked.job
         fit = self.session.fit_now(job, flavors)
         if fit is None:
             return False
+        others_wait = ranked.position < len(self.candidates)
+        if flavors is None and others_wait and not self._must_borrow(job):
+            part = extras.own_part(self.session, job, fit)
+            if part.replicas < fit.replicas:
+                self._cut.append((len(self.starts), job))
+            fit = part
         replicas, score = self.session.take(job, fit)
-        charges = self.session.charges(job, fit.flavor, fit.replicas)
-        self.shares.allocate(job.tenant, charges)
-        self.preemption.book(job.tenant, charges)
         flavor = self.session.flavor_name(fit.flavor)
+        self._book(job, self.session.charges(job, fit.flavor, fit.replicas))
         self.starts.append(Start(job.uid, replicas, flavor, score, ranked.parts))
         return True
+
+    def _book(self, job: JobSpec, charges: Sequence[Charge]) -> None:
+        self.shares.allocate(job.tenant, charges)
+        self.preemption.book(job.tenant, charges)
+
+    def widen(self) -> None:
+        """Give what is left to elastic jobs that got no more than their tenant owns."""
+        for k, job in self._cut:
+            start = extras.widened(self.session, job, self.starts[k])
+            more = len(start.replicas) - len(self.starts[k].replicas)
+            if more:
+                flavor = self.session.flavor_of.get(start.flavor, ANY)
+                self._book(job, self.session.charges(job, flavor, more))
+                self.starts[k] = start
+        self._cut.clear()
 
     def _block(self, ranked: Ranked) -> None:
         """Say why the job waits, and plan and reserve for it while the depth lasts."""

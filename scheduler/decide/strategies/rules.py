@@ -32,4 +32,5 @@ def turns_of(snapshot: Snapshot, policy: Policy, *, now_s: float) -> Turns:
     turns = Turns(snapshot, policy, now_s=now_s)
     for ranked in turns.queue():
         turns.turn(ranked)
+    turns.widen()
     return turns

@@ -88,6 +88,7 @@ def _decide_bands(
         limit_s = watch.left_s() * max(BAND_PART, len(band) / waiting)
         whole.decide(band, watch.part(limit_s), outcome)
         waiting -= len(band)
+    turns.widen()
     return outcome
 
 
