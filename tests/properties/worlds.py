@@ -83,7 +83,7 @@ def jobs(draw: st.DrawFn, uid: str) -> JobSpec:
         replicas=replicas,
         replicas_max=replicas + draw(st.integers(0, 2)),
         flavors=draw(st.sampled_from([(), ("a100",), ("h100", "a100"), ("odd",)])),
-        priority=draw(st.integers(0, 1)),
+        priority=draw(st.integers(0, 2)),
         limit_s=draw(st.sampled_from([600.0, 1800.0, 3600.0])),
         submitted_s=NOW_S - draw(st.sampled_from([0, 0, 500, 90_000])),
         tolerations=draw(st.sampled_from([(), ("gpu",)])),
