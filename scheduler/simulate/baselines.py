@@ -1,11 +1,14 @@
 """Plain strategies to compare with. They know no quota, no reservation and no fairness.
 
 What fits is asked of the engine's own filter, so that flavors, taints, health and gangs are kept.
-Their plans say nothing of jobs that wait.
+A job that is held, backs off, or would not fit even if all were free is passed over, as a real
+queue refuses it at submit: else one such job would stop all behind it for ever. Their plans say
+nothing of jobs that wait.
 """
 
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,22 +18,22 @@ from scheduler.core.snapshot import Fleet, IntArray, JobSpec, ReplicaPlacement, 
 from scheduler.decide.feasibility import ANY, Demand, Filter, Free, Layout
 from scheduler.simulate.decider import Decider
 
-Order: TypeAlias = Callable[[JobSpec], tuple[float, ...]]
+Order: TypeAlias = Callable[[JobSpec], float]
 
 
 def fifo() -> Decider:
     """Return plain first in, first out: nobody starts before the one ahead of him."""
-    return _InOrder("fifo", lambda job: (job.submitted_s,))
+    return _InOrder("fifo", None)
 
 
 def priority_only() -> Decider:
     """Return strict priority, first in, first out within a class; nobody overtakes."""
-    return _InOrder("priority_only", lambda job: (-job.priority, job.submitted_s))
+    return _InOrder("priority_only", lambda job: -job.priority)
 
 
 def shortest_first() -> Decider:
     """Return shortest time limit first; who does not fit is overtaken, nobody is evicted."""
-    return _InOrder("shortest_first", lambda job: (job.time_limit_s, job.submitted_s), waits=False)
+    return _InOrder("shortest_first", lambda job: job.time_limit_s, waits=False)
 
 
 class _InOrder:
@@ -38,31 +41,39 @@ class _InOrder:
 
     Args:
         name: its own.
-        order: smallest first.
+        order: smallest first, equal ones as they arrived; None = all as they arrived, which is how
+            a simulation gives them.
         waits: for one that does not fit all behind it wait.
     """
 
     looks_at_mix = False
 
-    def __init__(self, name: str, order: Order, *, waits: bool = True) -> None:
+    def __init__(self, name: str, order: Order | None, *, waits: bool = True) -> None:
         self._name, self._order, self._waits = name, order, waits
         self._room = Room()
+        self._stuck: JobSpec | None = None
 
     def __call__(self, snapshot: Snapshot, now_s: float) -> Plan:
         """Return the plan of one cycle."""
-        jobs = snapshot.pending
-        if len(jobs) > 1:
-            jobs = tuple(sorted(jobs, key=lambda job: (*self._order(job), job.uid)))
-        self._room.enter(snapshot.fleet)
-        return plan_of(snapshot, self._name, self._starts(jobs), now_s=now_s)
+        jobs: Sequence[JobSpec] = snapshot.pending
+        if self._order and len(jobs) > 1:
+            jobs = sorted(jobs, key=self._order)
+        if self._room.enter(snapshot.fleet):
+            self._stuck = None
+        return plan_of(snapshot, self._name, self._starts(jobs, now_s), now_s=now_s)
 
-    def _starts(self, jobs: Iterable[JobSpec]) -> list[Start]:
+    def _starts(self, jobs: Iterable[JobSpec], now_s: float) -> list[Start]:
         starts: list[Start] = []
         for job in jobs:
+            if job is self._stuck:  # nothing has been freed since it was tried last
+                break
+            if job.hold or job.not_before_s > now_s or not self._room.ever(job):
+                continue
             start = self._room.start(job)
             if start is not None:
                 starts.append(start)
             elif self._waits:
+                self._stuck = job
                 break
         return starts
 
@@ -73,43 +84,52 @@ def plan_of(snapshot: Snapshot, name: str, starts: Iterable[Start], *, now_s: fl
     return Plan(snapshot.cluster, now_s, tuple(starts), (), (), report)
 
 
+class _Kind(NamedTuple):
+    """What equal jobs may have: a filter by flavor, and how many replicas an empty fleet holds."""
+
+    tried: tuple[tuple[str, Filter], ...]
+    most: int
+
+
 class Room:
     """What is left in one cycle, counted node by node; the grid is kept from cycle to cycle."""
 
     def __init__(self) -> None:
         self._fleet: Fleet | None = None
         self._layout: Layout
-        self._filters: dict[Demand, Filter] = {}
+        self._kinds: dict[tuple[object, ...], _Kind] = {}
         self._free: Free
+        self._taken = False
 
-    def enter(self, fleet: Fleet) -> None:
-        """Begin a cycle."""
+    def enter(self, fleet: Fleet) -> bool:
+        """Begin a cycle, and return whether anything may have become free since the last one."""
         known = self._fleet
+        if known is fleet and not self._taken:
+            return False
         if (
             known is None
             or known.node_ready is not fleet.node_ready
             or known.device_healthy is not fleet.device_healthy
             or known.device_node is not fleet.device_node
         ):
-            self._layout, self._filters = Layout(fleet), {}
+            self._layout, self._kinds = Layout(fleet), {}
             self._names = {flavor.name: i for i, flavor in enumerate(fleet.flavors)}
-        self._fleet = fleet
+        self._fleet, self._taken = fleet, False
         self._free = self._layout.free_now(fleet)
+        return True
 
     def start(self, job: JobSpec) -> Start | None:
         """Start a job with its least replicas on the first flavor that has room, None if none."""
-        named = job.flavors or [
-            name for name in self._names if may_be_given(name, (), job.shape.devices)
-        ]
-        for flavor in named if job.shape.devices else ("",):
-            index = self._names.get(flavor, ANY)
-            if flavor and index == ANY:
-                continue
-            wanted = self._filter(Demand(job.shape, index, job.tolerations))
+        for flavor, wanted in self._kind(job).tried:
             counts = wanted.count(self._free)
             if counts.sum() >= job.replicas_min:
+                self._taken = True
                 return Start(job.uid, self._take(job, wanted, counts), flavor)
         return None
+
+    def ever(self, job: JobSpec) -> bool:
+        """Return whether a job would fit if all were free and in good health."""
+        return self._kind(job).most >= job.replicas_min
 
     def devices_free(self) -> dict[str, int]:
         """Return flavor -> whole devices that are free and may be used."""
@@ -118,10 +138,29 @@ class Room:
         counts = np.bincount(layout.flavor[whole], minlength=len(self._names)).tolist()
         return dict(zip(self._names, counts, strict=True))
 
-    def _filter(self, demand: Demand) -> Filter:
-        if demand not in self._filters:
-            self._filters[demand] = Filter(self._layout, demand)
-        return self._filters[demand]
+    def _kind(self, job: JobSpec) -> "_Kind":
+        like = (job.shape, job.flavors, job.tolerations)
+        if like not in self._kinds:
+            layout, flavors = self._layout, self._flavors(job)
+            tried = [(name, Demand(job.shape, k, job.tolerations)) for name, k in flavors.items()]
+            empty = (Filter(layout, replace(one, whatever_health=True)) for _, one in tried)
+            self._kinds[like] = _Kind(
+                tuple((name, Filter(layout, demand)) for name, demand in tried),
+                max((int(one.count(layout.capacity).sum()) for one in empty), default=0),
+            )
+        return self._kinds[like]
+
+    def _flavors(self, job: JobSpec) -> dict[str, int]:
+        """Return name -> index of the flavors that a job may have, in the order that it names."""
+        if not job.shape.devices:
+            return {"": ANY}
+        asked = [[one] for one in job.flavors] or [[]]
+        return {
+            name: k
+            for one in asked
+            for name, k in self._names.items()
+            if may_be_given(name, one, job.shape.devices)
+        }
 
     def _take(self, job: JobSpec, wanted: Filter, counts: IntArray) -> tuple[ReplicaPlacement, ...]:
         placed: list[ReplicaPlacement] = []

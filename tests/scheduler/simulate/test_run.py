@@ -9,9 +9,9 @@ from scheduler.core.errors import InvalidPlanError
 from scheduler.core.plan import EvictionCause, Plan, Preempt, Resize, SolverReport, Start
 from scheduler.core.policy import Policy
 from scheduler.core.resources import ReplicaShape
-from scheduler.core.snapshot import DemandKind, ReplicaPlacement, RunningJob, Snapshot
+from scheduler.core.snapshot import DemandKind, JobSpec, ReplicaPlacement, RunningJob, Snapshot
 from scheduler.simulate.attempt import Attempt
-from scheduler.simulate.baselines import fifo, priority_only, shortest_first
+from scheduler.simulate.baselines import Room, fifo, priority_only, shortest_first
 from scheduler.simulate.decider import Decider
 from scheduler.simulate.errors import EndlessSimulationError, InvalidSimulationError
 from scheduler.simulate.expected import remembering
@@ -517,6 +517,64 @@ def test_priority_goes_first_and_fifo_does_not_look_at_it() -> None:
     assert (of(plain, "b").starts, of(plain, "c").starts) == ((100.0,), (110.0,))
     ranked = simulate(site(), jobs, priority_only(), pace=AT_ONCE)
     assert (of(ranked, "c").starts, of(ranked, "b").starts) == ((100.0,), (110.0,))
+
+
+NEVER = {
+    "more devices than a node has": {"devices": 5},
+    "more replicas than there is room for": {"replicas": 5},
+    "more cores than a node has": {"cpu": 10**6},
+    "a flavor that is not there": {"flavors": ["k80"]},
+    "more memory than a device has": {"gpu_memory_mib": 10**6, "milli": 500},
+    "nothing, as it is held": {"hold": "on_hold"},
+}
+
+
+@pytest.mark.parametrize("baseline", [fifo, priority_only])
+@pytest.mark.parametrize("asked", NEVER.values(), ids=NEVER)
+def test_job_that_can_never_start_stops_nobody_behind_it(baseline, asked) -> None:
+    jobs = [work("a", 0, 100, priority=9, **asked)]
+    jobs += [work(f"b{k}", 1, 100) for k in range(5)]
+    result = simulate(site(devices=4), jobs, baseline(), pace=AT_ONCE)
+    assert (of(result, "a").state, of(result, "a").starts) == (End.WAITING, ())
+    # four devices: four of them at once, the fifth when they end
+    assert [of(result, f"b{k}").starts for k in range(5)] == [(1.0,)] * 4 + [(101.0,)]
+
+
+def test_who_backs_off_is_passed_over_until_then() -> None:
+    jobs = [work("a", 0, 10, not_before_s=50.0), work("b", 1, 100), work("c", 2, 10)]
+    result = simulate(site(), jobs, fifo(), pace=replace(AT_ONCE, wake_s=1.0))
+    # the only device is b's until 101; then a is ahead of c again
+    starts = {job.uid: job.starts for job in result.jobs}
+    assert starts == {"b": (1.0,), "a": (101.0,), "c": (111.0,)}
+
+
+def test_who_waits_for_a_node_that_is_down_is_not_passed_over() -> None:
+    """Two nodes of two devices, one down until 500; it wants two replicas of two."""
+    changes = [NodeChange(0.0, "n0", "unknown"), NodeChange(500.0, "n0")]
+    jobs = [work("a", 1, 100, devices=2, replicas=2), work("b", 2, 10)]
+    result = simulate(site(nodes=2, devices=2), jobs, fifo(), pace=AT_ONCE, changes=changes)
+    assert (of(result, "a").starts, of(result, "b").starts) == ((500.0,), (600.0,))
+
+
+def test_profile_that_a_job_names_is_found_among_the_flavors() -> None:
+    world = site(flavor="a100-mig-1g.10gb")
+    result = simulate(world, [work("a", 0, 10, flavors=["1g.10gb"])], fifo(), pace=AT_ONCE)
+    assert [span.flavor for span in result.spans] == ["a100-mig-1g.10gb"]
+
+
+def test_first_of_the_queue_is_not_tried_again_before_anything_is_freed(monkeypatch) -> None:
+    """A long queue must cost fifo no more than a short one: forty arrive, two are tried."""
+    tried: list[str] = []
+    start = Room.start
+
+    def noted(room: Room, spec: JobSpec) -> Start | None:
+        tried.append(spec.uid)
+        return start(room, spec)
+
+    monkeypatch.setattr(Room, "start", noted)
+    jobs = [work("a", 0, 1000)] + [work(f"b{k:02d}", 1 + k, 10) for k in range(40)]
+    simulate(site(), jobs, fifo(), pace=replace(AT_ONCE, until_s=999.0))
+    assert tried == ["a", "b00"]
 
 
 def test_jobs_that_still_run_are_cut_at_the_horizon() -> None:
