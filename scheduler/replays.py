@@ -20,6 +20,7 @@ from scheduler.choices import FINAL_STATES, JobState
 from scheduler.core.plan import EvictionCause
 from scheduler.core.snapshot import DemandKind, JobSpec, Snapshot
 from scheduler.models import HEAVY, DeviceHold, Job, JobEvent, Placement, ReplicaHold
+from scheduler.services.attempts import RESIZED
 from scheduler.services.checkpoints import safe_until
 from scheduler.simulate.holdings import Holdings
 from scheduler.simulate.jobs import LEAST_CHECKPOINT_S, SimJob
@@ -202,13 +203,13 @@ def _safe_s(
 
 
 def _events(jobs: Sequence[Job], since: datetime, now: datetime) -> Mapping[object, list[str]]:
-    """Return job -> why it went back to the queue, each time."""
+    """Return job -> why it went back to the queue, each time; who is resized does for a moment."""
     found: dict[object, list[str]] = {}
     rows = JobEvent.objects.filter(
         job__in=[job.pk for job in jobs],
         kind="state",
         to_state=JobState.QUEUED,
-        reason__in=EVICTED | LOST,
+        reason__in=EVICTED | LOST | {RESIZED},
         at__gte=since,
         at__lt=now,
     )
@@ -349,6 +350,7 @@ def _history(
         end_s=spans[-1].end_s if spans[-1].final else None,
         evictions=sum(reason in EVICTED for reason in reasons),
         losses=sum(reason in LOST for reason in reasons),
+        resizes=sum(reason == RESIZED for reason in reasons),
         lost_s=math.fsum(lost_s),
         lost_device_s=math.fsum(map(math.prod, zip(lost_s, devices, strict=True))),
     )

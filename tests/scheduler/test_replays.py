@@ -195,13 +195,15 @@ def test_jobs_that_say_nothing_are_taken_to_have_saved_in_the_past_too() -> None
 def test_evictions_of_the_past_are_counted_by_their_reason() -> None:
     world = World()
     a, _ = two_jobs_one_after_the_other(world)
-    for reason in ("preempted", "node_lost", "started"):
+    for reason in ("preempted", "node_lost", "resized", "resized", "started"):
         JobEvent.objects.create(
             job=a, at=world.now - timedelta(seconds=5), kind="state", to_state="queued",
             actor="scheduler", reason=reason,
         )  # fmt: skip
-    seen = {job.uid: job for job in since(world).recorded.jobs}
-    assert (seen[str(a.pk)].evictions, seen[str(a.pk)].losses) == (1, 1)
+    recorded = since(world).recorded
+    [seen] = (job for job in recorded.jobs if job.uid == str(a.pk))
+    assert (seen.evictions, seen.losses, seen.resizes) == (1, 1, 2)
+    assert figures(recorded, ())["resizes"] == 2
 
 
 def test_a_job_saves_as_often_as_it_says_and_may_have_all_its_sizes() -> None:
