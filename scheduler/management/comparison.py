@@ -4,9 +4,10 @@ import csv
 import json
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,8 @@ from scheduler.core.errors import EngineError
 from scheduler.core.plan import Plan
 from scheduler.core.policy import Policy
 from scheduler.core.snapshot import Snapshot
-from scheduler.management.files import writable
+from scheduler.management.files import apart, writable
+from scheduler.simulate.metrics import held_devices
 from scheduler.simulate.pace import Pace
 from scheduler.simulate.policies import NAMES, decider_of, policy_with
 from scheduler.simulate.report import JOB_COLUMNS, figures, job_rows
@@ -25,6 +27,8 @@ from scheduler.simulate.run import simulate
 from scheduler.simulate.traces.exported import Trace
 
 PROGRESS_S = 2.0
+LEAST_PART = 0.1
+"""Rates until the last arrival are told where a tenth of all device time at least was held then."""
 UNSTARTED = ">=: jobs that had not started count what they had waited by the end of the run."
 SIMULATED = "Figures of a simulation: what might have been, not what was."
 
@@ -46,18 +50,37 @@ class Outputs:
     stdout: Stream
     stderr: Stream
 
-    def check(self) -> None:
+    def check(self, *, reads: Iterable[Path] = (), writes: Iterable[Path] = ()) -> None:
         """Look, before hours of simulation, whether all can be written.
 
+        Args:
+            reads: files that the command reads.
+            writes: others that it writes.
+
         Raises:
-            CommandError: a file cannot be written, or both answers are to go to standard output.
+            CommandError: a file cannot be written, both answers are to go to standard output, or
+                an answer would overwrite another one, or what is read.
         """
         paths = [path for path in (self.json_path, self.csv_path) if path]
         if paths == ["-", "-"]:
             raise CommandError("--json - and --csv - cannot both go to standard output")
-        for path in paths:
-            if path != "-":
-                writable(Path(path))
+        files = [*(Path(path) for path in paths if path != "-"), *writes]
+        apart(files, reads)
+        for path in files:
+            writable(path)
+
+
+class Over(StrEnum):
+    """Which time rates are worked out over."""
+
+    WINDOW = "window"
+    """What was recorded; nothing is played that would happen later."""
+    DAYS = "days"
+    """The days that were asked for."""
+    ARRIVALS = "arrivals"
+    """The time until the last arrival."""
+    RUN = "run"
+    """All of each run, as its arrivals are a small part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +89,32 @@ class Window:
 
     Attributes:
         end_s: rates are those up to this moment, epoch seconds; inf = of each run up to its end.
-        stops: nothing is played that would happen later; else each run is played to its end.
+        over: which time that is.
     """
 
     end_s: float
-    stops: bool
+    over: Over
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing is played that would happen later; else each run is played to its end."""
+        return self.over is Over.WINDOW
+
+    def that_tells(self, runs: Iterable[Result]) -> "Window":
+        """Return it, or the whole of each run where almost all happened behind the last arrival.
+
+        Forty jobs in as many seconds and ten hours of queue: rates over those seconds say nothing.
+        """
+        if self.over is not Over.ARRIVALS or any(_part(r, self.end_s) >= LEAST_PART for r in runs):
+            return self
+        return Window(math.inf, Over.RUN)
+
+
+def _part(run: Result, end_s: float) -> float:
+    """Return the device time held until a moment as a part of all that a run held."""
+    held = held_devices(run.spans)
+    whole = held.integral(run.begin_s, run.end_s)
+    return held.integral(run.begin_s, end_s) / whole if whole else 1.0
 
 
 def add_options(parser: CommandParser) -> None:
@@ -140,18 +184,24 @@ def compare(
         keep_size_s=law.grace_s + law.min_runtime_s,
         until_s=window.end_s if window.stops else math.inf,
     )
-    told = _Figures(trace, window, begun)
     results = dict(before or {})
-    runs = [told.of(name, result, simulated=False) for name, result in results.items()]
+    walls: dict[str, float] = {}
     for name, decider in deciders.items():
         began_s = time.monotonic()
         watch = _Progress(name, trace, outputs.stderr)
         results[name] = simulate(
             trace.world, trace.jobs, decider, pace=pace, watch=watch, past_use=trace.past_use
         )
-        run = told.of(name, results[name], simulated=True)
-        runs.append(run | {"wall_s": round(time.monotonic() - began_s, 2)})
-    _write(dict(about) | {"note": SIMULATED, "runs": runs}, results, outputs)
+        walls[name] = round(time.monotonic() - began_s, 2)
+    window = window.that_tells(results.values())
+    told = _Figures(trace, window, begun)
+    runs = [
+        told.of(name, result, simulated=name in walls)
+        | ({"wall_s": walls[name]} if name in walls else {})
+        for name, result in results.items()
+    ]
+    answer = dict(about) | {"note": SIMULATED, "rates_over": window.over.value, "runs": runs}
+    _write(answer, results, outputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +273,14 @@ _OTHERS = {
 }
 """Jobs that something else is to be said of."""
 
+_SPANS = {
+    Over.WINDOW: "the first {}",
+    Over.DAYS: "the first {}",
+    Over.ARRIVALS: "the first {}, until the last arrival",
+    Over.RUN: "each run's own {}, as almost all happened after the last arrival",
+}
+"""Over which time rates are, said of a number of days."""
+
 _COLUMNS = (
     ("policy", 14),
     ("wait mean", 13),
@@ -240,8 +298,9 @@ def _scope(answer: Mapping[str, Any]) -> str:
     counts = [f"{answer['jobs']} jobs"]
     counts += [f"{answer[name]} {said}" for name, said in _OTHERS.items() if answer.get(name)]
     days = sorted({run["rates_days"] for run in answer["runs"]})
-    span = f"the first {days[0]}" if len(days) == 1 else f"each run's own {days[0]} to {days[-1]}"
-    return f"{', '.join(counts)}; rates (allocated, utilised, Jain) over {span} days."
+    span = f"{days[0]}" if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    time = _SPANS[answer["rates_over"]].format(f"{span} days")
+    return f"{', '.join(counts)}; rates (allocated, utilised, Jain) over {time}."
 
 
 def _at_least(run: Mapping[str, Any], seconds: float | None) -> str | float | None:

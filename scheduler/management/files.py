@@ -1,6 +1,7 @@
 """Files that somebody names on a command line: which of them is wrong, and early."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -21,14 +22,42 @@ def writable(path: Path) -> None:
         path.unlink()
 
 
+def apart(writes: Iterable[Path], reads: Iterable[Path]) -> None:
+    """Raise CommandError where a file is to be written twice, or over one that is read.
+
+    Files are the same under any name, also by a link. Devices and pipes take all that comes.
+    """
+    read, written = {_identity(path) for path in reads}, set[object]()
+    for path in writes:
+        one = _identity(path)
+        if path.exists() and not path.is_file():
+            continue
+        if one in read:
+            raise CommandError(f"{path} is read, and an answer would overwrite it")
+        if one in written:
+            raise CommandError(f"{path} is to hold two answers, of which one would be lost")
+        written.add(one)
+
+
+def _identity(path: Path) -> object:
+    """Return what two names of one file have in common."""
+    try:
+        there = path.stat()
+    except OSError:  # it is still to be written, or cannot be: that is said elsewhere
+        return os.path.realpath(path)
+    return there.st_dev, there.st_ino
+
+
 @contextmanager
 def text_of(path: Path) -> Iterator[TextIO]:
     """Open a file that somebody names, and say which it is where it is no text.
 
+    A byte order mark before it, as some editors write, is none of it.
+
     Raises:
         TraceError: it is not UTF-8.
     """
-    with path.open(encoding="utf-8", newline="") as lines:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
         try:
             yield lines
         except UnicodeDecodeError as wrong:

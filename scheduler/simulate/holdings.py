@@ -25,6 +25,7 @@ class Holdings:
         self._memory = np.array(fleet.node_memory_free_mib, dtype=np.int64)
         self._milli = np.array(fleet.device_free_milli, dtype=np.int64)
         self._device_memory = np.array(fleet.device_free_memory_mib, dtype=np.int64)
+        self._node_of: list[int] = fleet.device_node.tolist()
         self._changed = False
 
     def flavor(self, replicas: Sequence[ReplicaPlacement]) -> str:
@@ -35,8 +36,9 @@ class Holdings:
         """Hold some replicas.
 
         Raises:
-            InvalidPlanError: there is less free than that.
+            InvalidPlanError: there is less free than that, or no such node or device.
         """
+        self.check(replicas)
         least = 0
         for place in replicas:
             node, devices = place.node, place.devices
@@ -50,6 +52,21 @@ class Holdings:
         self._changed = True
         if least < 0:
             raise InvalidPlanError(f"job {uid!r} was placed where less is free than it takes")
+
+    def check(self, replicas: Sequence[ReplicaPlacement]) -> None:
+        """Look whether all nodes are there, and each has the devices that are placed on it.
+
+        Raises:
+            InvalidPlanError: one is not.
+        """
+        nodes, node_of = len(self._cpu), self._node_of
+        for place in replicas:
+            node = place.node
+            if not 0 <= node < nodes:
+                raise InvalidPlanError(f"there is no node {node}")
+            for device in place.devices:
+                if not 0 <= device < len(node_of) or node_of[device] != node:
+                    raise InvalidPlanError(f"node {node} has no device {device}")
 
     def room_for(self, shape: ReplicaShape, replicas: Sequence[ReplicaPlacement]) -> bool:
         """Return whether some replicas could be held now, on nodes that may take work."""

@@ -214,6 +214,7 @@ class Stage:
         self, uid: str, target: tuple[ReplicaPlacement, ...], beneficiary: str, now_s: float
     ) -> None:
         """Tell a job to leave for another; with a target, to go on with that afterwards."""
+        self._holdings.check(target)
         attempt = self._running[uid]
         if beneficiary and beneficiary != uid:
             submitted_s = self.records[beneficiary].job.spec.submitted_s

@@ -12,13 +12,13 @@ from scheduler import replays, snapshots
 from scheduler.management.arguments import interval, number
 from scheduler.management.comparison import (
     Outputs,
+    Over,
     Window,
     add_options,
     changed,
     compare,
     told,
 )
-from scheduler.management.files import writable
 from scheduler.simulate.traces.exported import write_trace
 from telemetry.models import Cluster
 
@@ -74,9 +74,7 @@ class Command(BaseCommand):
         now = options["until"] or timezone.now()  # noqa: TID251 - an entry point
         outputs = Outputs(options["json"], options["csv"], self.stdout, self.stderr)
         with told():
-            outputs.check()
-            if options["export"]:
-                writable(options["export"])
+            outputs.check(writes=[options["export"]] if options["export"] else [])
             policy = changed(snapshots.policy_of(cluster), options["set"])
             record = replays.recording(
                 cluster=cluster,
@@ -100,7 +98,7 @@ class Command(BaseCommand):
                 policy,
                 outputs=outputs,
                 about=about,
-                window=Window(record.recorded.end_s, stops=True),
+                window=Window(record.recorded.end_s, Over.WINDOW),
                 before={"recorded": record.recorded},
                 begun=record.begun,
             )

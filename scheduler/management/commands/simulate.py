@@ -11,6 +11,7 @@ from scheduler.core.policy import Policy
 from scheduler.management.arguments import number, seed, whole
 from scheduler.management.comparison import (
     Outputs,
+    Over,
     Window,
     add_options,
     changed,
@@ -54,8 +55,8 @@ class Command(BaseCommand):
             type=number(0, above=True),
             metavar="DAYS",
             help="rates (allocated, utilised, idle, Jain) are those of the first DAYS of every "
-            "run; without it, of the time until the last arrival. Waits and ends are those of all "
-            "jobs",
+            "run; without it, of the time until the last arrival, or of each whole run where "
+            "almost all happens after that. Waits and ends are those of all jobs",
         )
         add_options(parser)
 
@@ -63,7 +64,8 @@ class Command(BaseCommand):
         """Play it and write the figures."""
         outputs = Outputs(options["json"], options["csv"], self.stdout, self.stderr)
         with told():
-            outputs.check()
+            read = (options[name] for name in ("trace", "nodes_file", "throughputs"))
+            outputs.check(reads=filter(None, read))
             trace, left_out = _trace(options)
             policy = changed(trace.policy or Policy(strategy="rules"), options["set"])
             about = {
@@ -71,12 +73,12 @@ class Command(BaseCommand):
                 "jobs": len(trace.jobs),
                 "left_out": left_out,
             }
-            window = Window(_rates_end_s(trace, options["until"]), stops=False)
+            window = _window(trace, options["until"])
             names = options["policy"].split(",")
             compare(trace, names, policy, outputs=outputs, about=about, window=window)
 
 
-def _rates_end_s(trace: Trace, days: float | None) -> float:
+def _window(trace: Trace, days: float | None) -> Window:
     """Return up to when rates are worked out.
 
     Behind the last arrival a site only runs empty, which says more of the longest job than of the
@@ -84,9 +86,9 @@ def _rates_end_s(trace: Trace, days: float | None) -> float:
     """
     begin_s = trace.world.now_s
     if days is not None:
-        return begin_s + days * 86400
+        return Window(begin_s + days * 86400, Over.DAYS)
     last_s = max((job.spec.submitted_s for job in trace.jobs), default=begin_s)
-    return last_s if last_s > begin_s else math.inf
+    return Window(last_s, Over.ARRIVALS) if last_s > begin_s else Window(math.inf, Over.RUN)
 
 
 def _trace(options: dict[str, Any]) -> tuple[Trace, int]:

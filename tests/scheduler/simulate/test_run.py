@@ -674,6 +674,10 @@ PLANS = {
     "a start of a job that does not wait": plan([start("ghost", 0)]),
     "a start where nothing is free": plan([start("a", 0), start("b", 0)]),
     "a device that does not exist": plan([start("a", 7)]),
+    "a device below the first": plan([start("a", -1)]),
+    "a node below the first": plan([start("a", 0, node=-1)]),
+    "a node that does not exist": plan([start("a", 0, node=2)]),
+    "a device of another node": plan([start("a", 1, node=0)]),
     "an eviction of a job that does not run": plan(
         preempts=[Preempt("a", "b", EvictionCause.PREEMPTED)]
     ),
@@ -683,7 +687,17 @@ PLANS = {
 @pytest.mark.parametrize("wrong", PLANS.values(), ids=PLANS.keys())
 def test_plan_that_cannot_be_carried_out_is_refused(wrong: Plan) -> None:
     with pytest.raises(InvalidPlanError):
-        simulate(site(), [work("a", 0, 1), work("b", 0, 1)], scripted({0.0: wrong}))
+        simulate(site(nodes=2), [work("a", 0, 1), work("b", 0, 1)], scripted({0.0: wrong}))
+
+
+@pytest.mark.parametrize("target", [place(0, -1), place(-1), place(7), place(0, 7)])
+def test_resize_to_what_is_not_there_is_refused(target: ReplicaPlacement) -> None:
+    """It is told at 10 to go on elsewhere."""
+    jobs = [work("a", 0, 100, replicas=1, replicas_max=2), work("b", 5, 10)]
+    to = Resize("a", (target,), "a100")
+    script = scripted({0.0: plan([start("a", 0)]), 10.0: plan(resizes=[to])})
+    with pytest.raises(InvalidPlanError):
+        simulate(site(), jobs, script, pace=replace(AT_ONCE, wake_s=5.0))
 
 
 def test_jobs_that_evict_each_other_for_ever_are_stopped() -> None:

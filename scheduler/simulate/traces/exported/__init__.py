@@ -115,8 +115,13 @@ def _loaded(text: str, file: str, number: int) -> dict[str, Any]:
         if len(text) > MOST_LINE:
             raise TraceError(file, number, "", text, f"is longer than {MOST_LINE} characters")
         value = json.loads(text, object_pairs_hook=_each_once)
+        if "\\u" in text:  # only so can a half of a character come in
+            json.dumps(value, ensure_ascii=False).encode()
     except _TwiceError as twice:
         raise TraceError(file, number, str(twice), text, "says it twice") from twice
+    except UnicodeEncodeError as half:
+        why = "holds half of a surrogate pair, which is no character and could not be written"
+        raise TraceError(file, number, "", half.object[half.start : half.end], why) from half
     except (ValueError, RecursionError) as broken:
         raise TraceError(file, number, "", text, "is no JSON") from broken
     if not isinstance(value, dict):

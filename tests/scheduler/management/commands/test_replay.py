@@ -119,6 +119,13 @@ def test_exported_trace_is_played_under_the_policy_that_it_carries(tmp_path: Pat
     assert again == [row for row in before if row["run"] == "present"]
 
 
+def test_export_and_answers_are_files_of_their_own(tmp_path: Path) -> None:
+    world, path = World(), str(tmp_path / "site")
+    for option in ("--json", "--csv"):
+        with pytest.raises(CommandError, match="site is to hold two answers"):
+            play(world, "--export", path, option, path)
+
+
 def test_the_only_cluster_need_not_be_named_and_an_unknown_one_is() -> None:
     world = World()
     assert "recorded" in play(world, "--policy", "fifo")

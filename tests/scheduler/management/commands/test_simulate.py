@@ -118,9 +118,36 @@ def test_rates_are_of_the_time_until_the_last_arrival_or_of_the_days_that_were_a
     path.write_text(HEAD + a_job("a", 0, 100) + a_job("b", 0, 50), encoding="utf-8")
     said, _ = play(str(path), "--policy", "fifo")
     assert (
-        f"2 jobs; rates (allocated, utilised, Jain) over the first {100 / 86400:.5f} days" in said
+        f"2 jobs; rates (allocated, utilised, Jain) over each run's own {100 / 86400:.5f} days"
+        in said
     )
     assert "75.0" in said  # 100 + 50 of 200
+
+
+def test_rates_of_a_burst_are_of_the_whole_run_as_almost_all_happens_behind_it(
+    tmp_path: Path,
+) -> None:
+    """Two devices, a job of 100 s at each of 0, 1, ... 9 s: five rounds of two.
+
+    Until 9 s 9 + 8 device seconds of 1000 were held. The second of each round ends a second after
+    the first, so that one device idles for the first second and the other for the last: 1000 of
+    2 * 501.
+    """
+    path = tmp_path / "burst.jsonl"
+    burst = "".join(a_job(f"j{k}", k, 100) for k in range(10))
+    path.write_text(HEAD + burst, encoding="utf-8")
+    told = json.loads(play(str(path), "--policy", "fifo", "--json", "-")[0])
+    [run] = told["runs"]
+    assert (told["rates_over"], run["rates_days"]) == ("run", round(501 / 86400, 5))
+    assert run["allocated_pct"] == 99.8
+    # with one that comes at 60, 60 + 59 device seconds of 1100 were held before: more than a tenth
+    path.write_text(HEAD + burst + a_job("late", 60, 100), encoding="utf-8")
+    told = json.loads(play(str(path), "--policy", "fifo", "--json", "-")[0])
+    assert (told["rates_over"], told["runs"][0]["rates_days"]) == ("arrivals", round(60 / 86400, 5))
+    said, _ = play(str(path), "--policy", "fifo")
+    assert "days, until the last arrival." in said
+    told = json.loads(play(str(path), "--policy", "fifo", "--json", "-", "--until", "0.0001")[0])
+    assert (told["rates_over"], told["runs"][0]["rates_days"]) == ("days", 0.0001)
 
 
 def test_table_says_of_which_runs_the_waits_are_too_short(tmp_path: Path) -> None:
@@ -214,6 +241,43 @@ def test_answers_that_cannot_be_written_are_refused_before_anything_is_played(
         play(*SMALL, option, str(tmp_path))
     with pytest.raises(CommandError, match="cannot both go to standard output"):
         play(*SMALL, "--json", "-", "--csv", "-")
+
+
+def test_answer_that_would_overwrite_another_or_what_is_read_is_refused(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr("scheduler.management.commands.simulate.compare", pytest.fail)
+    trace, link, new = (tmp_path / name for name in ("site.jsonl", "link.jsonl", "new"))
+    trace.write_text(HEAD, encoding="utf-8")
+    link.symlink_to(trace)
+    for option in ("--json", "--csv"):
+        for path in (trace, link, tmp_path / "." / "x" / ".." / "site.jsonl"):
+            (tmp_path / "x").mkdir(exist_ok=True)
+            with pytest.raises(CommandError, match="is read, and an answer would overwrite it"):
+                play(str(trace), option, str(path))
+    with pytest.raises(CommandError, match=r"new is to hold two answers"):
+        play(*SMALL, "--json", str(new), "--csv", str(tmp_path / "x" / ".." / "new"))
+    assert (trace.read_text(encoding="utf-8"), new.exists()) == (HEAD, False)
+
+
+def test_answers_may_both_be_thrown_away() -> None:
+    said, _ = play(*SMALL, "--policy", "fifo", "--json", "/dev/null", "--csv", "/dev/null")
+    assert "fifo" in said
+
+
+def test_byte_order_mark_is_no_part_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "site.jsonl"
+    path.write_text(HEAD.lstrip() + a_job("a", 0, 100), encoding="utf-8-sig")
+    assert path.read_bytes().startswith(b"\xef\xbb\xbf{")
+    assert json.loads(play(str(path), "--policy", "fifo", "--json", "-")[0])["jobs"] == 1
+
+
+def test_name_that_could_not_be_written_is_refused_when_it_is_read(tmp_path: Path) -> None:
+    path, rows = tmp_path / "site.jsonl", tmp_path / "jobs.csv"
+    path.write_text(HEAD + a_job("j\ud800", 0, 100), encoding="utf-8")
+    with pytest.raises(CommandError, match=r"line 6: '\\ud800' holds half of a surrogate pair"):
+        play(str(path), "--policy", "fifo", "--csv", str(rows))
+    assert not rows.exists()
 
 
 def test_what_a_file_held_stays_until_there_is_an_answer(tmp_path: Path) -> None:

@@ -115,6 +115,12 @@ def test_number_without_end_is_not_written() -> None:
         list(write_trace(Trace(made, (endless,))))
 
 
+def test_characters_beyond_the_first_65536_are_read_however_they_are_written() -> None:
+    whole = json.dumps(JOB | {"uid": "j\U0001f600"})  # as two halves, \ud83d and \ude00
+    assert "\\ud83d" in whole
+    assert read_trace(lines(whole), "site.jsonl").jobs[0].spec.uid == "j\U0001f600"
+
+
 def without(name: str) -> dict[str, object]:
     return {key: value for key, value in JOB.items() if key != name}
 
@@ -128,6 +134,12 @@ CASES = {
     "no version": ([HEAD.replace('"version": 1, ', "")], 1, "version"),
     "no JSON": (lines("{"), 6, ""),
     "a list": (lines("[]"), 6, ""),
+    "half a character in a name": (lines(json.dumps(JOB | {"uid": "j\ud800"})), 6, ""),
+    "half a character in a key": (
+        lines(json.dumps(JOB | {"throughput": {"a\udfff100": 1}})),
+        6,
+        "",
+    ),
     "far too deep": (lines("[" * 100_000), 6, ""),
     "a very long line": (lines('"' + "x" * 2_000_000 + '"'), 6, ""),
     "an unknown record": (lines({"record": "pod"}), 6, "record"),
