@@ -25,10 +25,10 @@ from scheduler.decide.foes import ANYBODY, Foes
 from scheduler.decide.power import held_uw
 from scheduler.decide.quota import Charge, QuotaLedger, QuotaTree
 
-SOFT_ROWS = 96
+SOFT_ROWS = 128
 """Up to so many rows one begins wherever a job ends; beyond, the end may be rounded up."""
 
-HARD_ROWS = 192
+HARD_ROWS = 224
 """There are never more rows than this; with as many, nobody else is planned ahead."""
 
 HUGE_BYTES = 4 << 20
