@@ -222,7 +222,8 @@ class Stage:
         if attempt.running.ending_s is not None:
             return
         attempt.beneficiary = beneficiary
-        self._leaving[beneficiary] += 1
+        if beneficiary:
+            self._leaving[beneficiary] += 1
         if attempt.job.saves_when_told:
             attempt.save(now_s)
         ending_s, held = now_s + self._pace.grace_s, attempt.running.replicas
