@@ -4,23 +4,22 @@ Order of criteria:
 0. Jobs that room is being made for (`JobSpec.promised_s`), so that nobody else takes it; then those
    that are overdue: their tenant owns what they ask for, and they have waited for so long that
    whoever holds it has run for the least time. Else its department's standing, or what is reserved
-   for others, could keep from a tenant what is its own. That is so among the highest class that
-   still waits for its turn: nobody who is overdue passes a higher class.
+   for others, could keep from a tenant what is its own. That is towards other tenants: behind a
+   higher class of its own tenant that may use one of the same flavors, a job is not overdue.
 1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
    before one that must borrow, and of two that borrow the one of smaller dominant share.
 2. Priority class (its weight is raised until no other factor can overturn it), then the sum of
    fair share, age, size and quality of service; the parts are kept for display.
 3. Submit time, then uid.
 
-Within a tenant and a set of flavors only 2 and 3 count. No criterion of one job looks at another
-that waits, but at higher classes for who is overdue: so taking a waiting job away leaves the order
-of those of its class and above as it was.
+Within a tenant and a set of flavors only 2 and 3 count. But for who is overdue, no criterion of one
+job looks at another that waits, so that taking a waiting job away leaves the order of the others as
+it was. (A tenant's higher class taken away may let its overdue job pass jobs of others.)
 
 Source: Kueue fair sharing for 1 (`fairness.dominant`); Slurm priority_multifactor for 2.
 """
 
 import heapq
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -164,11 +163,11 @@ class Queue:
             entries.setdefault(Group(job.tenant, usable, not job.promised_s), []).append(entry)
         self._groups = sorted(entries)
         self._entries = [entries[group] for group in self._groups]
-        self._waiting = Counter(job.priority for job, _, _ in ranked)
-        self._classes = sorted(self._waiting)  # those that wait for their turn
-        self._held_back: dict[int, set[int]] = {}  # lower class -> groups with a head of it
+        self._of_tenant: dict[str, list[int]] = {}
+        for g, group in enumerate(self._groups):
+            self._of_tenant.setdefault(group.tenant, []).append(g)
+        self._held_back: set[int] = set()  # groups whose head is overdue, behind a higher class
         self._heads: list[Head] = []
-        self._noted: dict[int, Head] = {}  # the newest of each group; older ones are passed over
         self._turn = 0  # whose job has its turn; that group has no head meanwhile
         for waiting in self._entries:
             heapq.heapify(waiting)
@@ -177,8 +176,7 @@ class Queue:
 
     def _push(self, g: int) -> None:
         if self._entries[g]:
-            self._noted[g] = self._head(g)
-            heapq.heappush(self._heads, self._noted[g])
+            heapq.heappush(self._heads, self._head(g))
 
     def _head(self, g: int) -> Head:
         tenant, flavors, _ = self._groups[g]
@@ -186,27 +184,36 @@ class Queue:
         path = self._shares.path(tenant, flavors)
         priority = first.priority - self._fair(tenant)
         job = self._jobs[first.uid][0]
-        if self._is_held_back(job):
-            self._held_back.setdefault(job.priority, set()).add(g)
-        rank = _rank(job, overdue=self._is_overdue(job))
+        overdue = self._overdue(job)
+        if overdue and self._is_behind(job, flavors):
+            self._held_back.add(g)
+            overdue = False
+        rank = _rank(job, overdue=overdue)
         return Head(rank, path, priority, first.submitted_s, first.uid, g)
 
-    def _is_overdue(self, job: JobSpec) -> bool:
-        return not self._is_held_back(job) and self._overdue(job)
+    def _is_behind(self, job: JobSpec, flavors: tuple[str, ...]) -> bool:
+        """Return whether a higher class of the job's tenant waits for one of the same flavors."""
+        for g in self._of_tenant.get(job.tenant, ()):
+            waiting = self._entries[g]
+            if waiting and self._jobs[waiting[0].uid][0].priority > job.priority:
+                others = self._groups[g].flavors
+                if others == flavors or not set(others).isdisjoint(flavors):
+                    return True
+        return False
 
-    def _is_held_back(self, job: JobSpec) -> bool:
-        return bool(self._classes) and job.priority < self._classes[-1]
-
-    def _had_turn(self, g: int, job: JobSpec) -> None:
-        """Put heads where they belong that no higher class holds back any more."""
-        self._held_back.get(job.priority, set()).discard(g)
-        self._waiting[job.priority] -= 1
-        before = self._classes[-1]
-        while self._classes and not self._waiting[self._classes[-1]]:
-            self._classes.pop()
-        if self._classes and self._classes[-1] != before:
-            for held_back in self._held_back.pop(self._classes[-1], ()):
-                self._push(held_back)
+    def _let_pass(self, tenant: str) -> None:
+        """Put heads of a tenant where they belong that no higher class of it holds back now."""
+        passed = {
+            g
+            for g in self._held_back.intersection(self._of_tenant[tenant])
+            if not self._is_behind(self._jobs[self._entries[g][0].uid][0], self._groups[g].flavors)
+        }
+        if passed:
+            self._held_back -= passed
+            self._heads = [head for head in self._heads if head.group not in passed]
+            heapq.heapify(self._heads)
+            for g in sorted(passed):
+                self._push(g)
 
     def _fair(self, tenant: str) -> float:
         return self._fair_weight * self._shares.factor(tenant, self._flavors)
@@ -214,33 +221,33 @@ class Queue:
     def is_next(self, job: JobSpec, parts: Mapping[str, float], usable: tuple[str, ...]) -> bool:
         """Return whether a job would surely come up before all that have not come up yet.
 
-        A tenant's place is looked at as it was when it was noted; it has only fallen since.
+        A tenant's place is looked at as it was when it was noted; it has only fallen since. Where
+        jobs of its own are held back, they may be no more once this one is another.
         """
+        if self._held_back.intersection(self._of_tenant[job.tenant]):
+            return False
         path = self._shares.path(job.tenant, usable)
         priority = -sum(parts.values()) - self._fair(job.tenant)
-        rank = _rank(job, overdue=self._is_overdue(job))
-        key = (rank, path, priority, job.submitted_s, job.uid)
+        overdue = self._overdue(job) and not self._is_behind(job, usable)
+        key = (_rank(job, overdue=overdue), path, priority, job.submitted_s, job.uid)
         heads = self._heads[:1] + ([self._head(self._turn)] if self._entries[self._turn] else [])
         return all(key < head[:5] for head in heads)
 
     def __iter__(self) -> Iterator[Ranked]:
         position = 0
         while self._heads:
-            noted = self._heads[0]
-            g = noted.group
-            if noted is not self._noted[g]:
-                heapq.heappop(self._heads)
-                continue
+            g = self._heads[0].group
             head = self._head(g)
-            if head > noted:  # its tenant has got something since
+            if head > self._heads[0]:  # its tenant has got something since
                 heapq.heapreplace(self._heads, head)
-                self._noted[g] = head
                 continue
             heapq.heappop(self._heads)
             heapq.heappop(self._entries[g])
+            self._held_back.discard(g)
             self._turn = g
             position += 1
             job, parts = self._jobs[head.uid]
-            self._had_turn(g, job)
             yield Ranked(job, position, {**parts, "fair_share": self._fair(job.tenant)})
             self._push(g)  # after the caller has booked what this job got
+            if self._held_back:
+                self._let_pass(job.tenant)

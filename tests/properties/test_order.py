@@ -10,6 +10,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.cycle import decide
 from scheduler.decide.fairness.dominant import Path
+from scheduler.decide.preemption import overdue_from_s
 from scheduler.decide.turns import Turns
 from tests.builders import NOW_S, with_pending
 from tests.properties.worlds import worlds
@@ -59,7 +60,9 @@ def test_taking_a_waiting_job_away_changes_nothing_for_those_ahead_of_it(
 def test_a_lower_class_comes_before_a_higher_one_only_where_that_one_must_borrow_more(
     snapshot: Snapshot,
 ) -> None:
-    """So no job that is entitled and fits is passed by one of a lower class.
+    """So no job that is entitled and fits is passed by one of a lower class that is not overdue.
+
+    One that is passes those of other tenants only, and of its own those that use other flavors.
 
     What starts after it in spite of a lower class is backfill: it fits in every row of the time
     profile on which the planned start of the one ahead is reserved.
@@ -76,8 +79,10 @@ def test_a_lower_class_comes_before_a_higher_one_only_where_that_one_must_borrow
     for ranked in turns.queue():
         job = left.pop(ranked.job.uid)
         higher = [other for other in left.values() if other.priority > job.priority]
+        overdue = overdue_from_s(job, RULES.preemption) <= NOW_S
         for other in higher:
-            assert standing(job) < standing(other)
+            own = job.tenant == other.tenant and usable(job) & usable(other)
+            assert (overdue and not own) or standing(job) < standing(other)
         turns.turn(ranked)
 
 

@@ -141,3 +141,19 @@ def test_no_quota_is_asked_for_of_a_flavor_that_the_power_cap_would_keep_idle() 
         for remedy in two_flavors_short_of_quota(power_cap_w=3500.0).remedies
     }
     assert helps["ask_for_quota"] == {"missing_milli": {"a100": 3000}, "starts_now": True}
+
+
+def test_no_flavor_is_advised_with_which_an_overdue_job_would_pass() -> None:
+    """j is ahead of `old` only as both may use y: asking for x lets `old` take the last core."""
+    fleet = FleetBuilder().flavor("w").node("x", devices=2, flavor="x")
+    fleet.node("y", devices=1, flavor="y").node("z", devices=1, flavor="y")
+    held = running(job("held", devices=1, flavors=("y",), tenant="o"), 2, (3,))
+    ahead = job("j", devices=1, replicas=2, flavors=("y",), priority=1)
+    old = job("old", devices=1, flavors=("y", "w"), submitted_s=NOW_S - 90_000)
+    owners = [tenant("o", x=2, y=1, cpu=10), tenant("t", x=2, y=2, cpu=2)]
+    snapshot = world(fleet, [ahead, old], running=[held], tenants=owners)
+    (pending,) = cycle.decide(snapshot, Policy(), now_s=NOW_S, budget_s=5.0).pending
+    assert pending.uid == "j"
+    advised = {remedy.code for remedy in pending.remedies if remedy.params.get("starts_now")}
+    assert "fewer_replicas" in advised
+    assert "other_flavor" not in advised
