@@ -221,16 +221,19 @@ class Queue:
     def is_next(self, job: JobSpec, parts: Mapping[str, float], usable: tuple[str, ...]) -> bool:
         """Return whether a job would surely come up before all that have not come up yet.
 
-        A tenant's place is looked at as it was when it was noted; it has only fallen since. Where
-        jobs of its own are held back, they may be no more once this one is another.
+        A tenant's place is looked at as it was when it was noted; it has only fallen since. Nothing
+        is sure of a job that may use other flavors than before, since those of its tenant may then
+        pass that it was ahead of, or of one that another of its group would come before.
         """
-        if self._held_back.intersection(self._of_tenant[job.tenant]):
+        waiting = self._entries[self._turn]
+        entry = Entry(-sum(parts.values()), job.submitted_s, job.uid)
+        if usable != self._groups[self._turn].flavors or (waiting and entry > waiting[0]):
             return False
         path = self._shares.path(job.tenant, usable)
         priority = -sum(parts.values()) - self._fair(job.tenant)
         overdue = self._overdue(job) and not self._is_behind(job, usable)
         key = (_rank(job, overdue=overdue), path, priority, job.submitted_s, job.uid)
-        heads = self._heads[:1] + ([self._head(self._turn)] if self._entries[self._turn] else [])
+        heads = self._heads[:1] + ([self._head(self._turn)] if waiting else [])
         return all(key < head[:5] for head in heads)
 
     def __iter__(self) -> Iterator[Ranked]:

@@ -94,6 +94,10 @@ class Turns:
         late = limits.by_reclaim and overdue_from_s(job, limits) <= self.now_s
         return late and self._owns(job)
 
+    def _goes_first(self, job: JobSpec) -> bool:
+        """Return whether a job has its turn before others, whatever its tenant borrows."""
+        return job.promised_s > 0 or self._is_overdue(job)
+
     def _owns(self, job: JobSpec) -> bool:
         return self.session.allowance.owns(job, self.session.allowed(job))
 
@@ -128,7 +132,7 @@ class Turns:
 
     def turn(self, ranked: Ranked) -> bool:
         """Give one job its turn; return whether it started."""
-        if self._cut and not ranked.job.promised_s and self._must_borrow(ranked.job):
+        if self._cut and not self._goes_first(ranked.job) and self._must_borrow(ranked.job):
             self.widen()  # all owners had their turn
         if self.try_start(ranked):
             return True
@@ -145,7 +149,8 @@ class Turns:
         if fit is None:
             return False
         others_wait = ranked.position < len(self.candidates)
-        if flavors is None and others_wait and not self._must_borrow(job):
+        before_owners = self._goes_first(job) or not self._must_borrow(job)
+        if flavors is None and others_wait and before_owners:
             part = extras.own_part(self.session, job, fit)
             if part.replicas < fit.replicas:
                 self._cut.append((len(self.starts), job))

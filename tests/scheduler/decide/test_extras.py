@@ -10,7 +10,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.resources import ONE_PER_NODE
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.cycle import decide, estimate
-from tests.builders import NOW_S, FleetBuilder, job, tenant, world
+from tests.builders import NOW_S, FleetBuilder, job, running, tenant, world
 
 TENANTS = [tenant("site"), tenant("a", under="site", a100=2), tenant("b", under="site", a100=6)]
 
@@ -82,3 +82,47 @@ def test_an_estimate_tells_all_that_the_job_would_get() -> None:
     answer = estimate(snapshot, Policy(), ELASTIC, now_s=NOW_S)
     assert isinstance(answer, Start)
     assert len(answer.replicas) == 8
+
+
+def test_who_goes_first_is_cut_though_its_department_must_borrow() -> None:
+    """d2 holds the one that d1 owns, so that d must borrow; e is overdue, or room was made for it.
+
+    It begins with the one that d1 owns; o takes three of its four, and nothing is left to borrow.
+    """
+    tree = [
+        tenant("site"),
+        tenant("d", under="site"),
+        tenant("d1", under="d", a100=1),
+        tenant("d2", under="d"),
+        tenant("b", under="site", a100=4),
+    ]
+    held = running(job("held", tenant="d2", devices=1), 0, (0,))
+    late = replace(ELASTIC, tenant="d1", replicas_max=4, priority=0, submitted_s=NOW_S - 90_000)
+    owner = job("o", devices=1, replicas=3, tenant="b")
+    fleet = FleetBuilder().node("n", devices=5)
+    promised = replace(late, promised_s=NOW_S - 30, submitted_s=NOW_S - 100)
+    for first in (late, promised):
+        snapshot = world(fleet, [first, owner], running=[held], tenants=tree)
+        plan = decide(snapshot, Policy(), now_s=NOW_S, budget_s=5.0)
+        assert sizes(plan)["o"] == 3
+        assert sizes(plan)["e"] == 1
+
+
+def test_who_is_overdue_sees_no_surplus_handed_out_before_it() -> None:
+    """e is first and begins with the one that a owns; l, overdue too, is within d1's quota."""
+    tree = [
+        tenant("site"),
+        tenant("a", under="site", a100=1),
+        tenant("d", under="site"),
+        tenant("d1", under="d", a100=1),
+        tenant("d2", under="d"),
+        tenant("b", under="site", a100=3),
+    ]
+    held = running(job("held", tenant="d2", devices=1), 0, (0,))
+    first = replace(ELASTIC, replicas_max=4, submitted_s=NOW_S - 90_000)
+    late = job("l", devices=1, tenant="d1", submitted_s=NOW_S - 80_000)
+    owner = job("o", devices=3, tenant="b")
+    fleet = FleetBuilder().node("n", devices=5)
+    snapshot = world(fleet, [first, late, owner], running=[held], tenants=tree)
+    plan = decide(snapshot, Policy(), now_s=NOW_S, budget_s=5.0)
+    assert sizes(plan) == {"e": 3, "l": 1}  # o needs three, and only two are left: e has them
