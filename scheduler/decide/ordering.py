@@ -27,6 +27,7 @@ from scheduler.core.policy import PriorityWeights, QosFactors
 from scheduler.core.snapshot import JobSpec
 from scheduler.decide.fairness import FairShares
 from scheduler.decide.fairness.dominant import Path
+from scheduler.decide.seniority import Seniority
 
 PROMISED, OVERDUE, NEITHER = range(3)
 """Ranks: room is being made for the job; it has waited too long for what its tenant owns."""
@@ -163,16 +164,19 @@ class Queue:
             entries.setdefault(Group(job.tenant, usable, not job.promised_s), []).append(entry)
         self._groups = sorted(entries)
         self._entries = [entries[group] for group in self._groups]
-        self._of_tenant: dict[str, list[int]] = {}
-        for g, group in enumerate(self._groups):
-            self._of_tenant.setdefault(group.tenant, []).append(g)
-        self._held_back: set[int] = set()  # groups whose head is overdue, behind a higher class
+        self._seniority = Seniority()
         self._heads: list[Head] = []
         self._turn = 0  # whose job has its turn; that group has no head meanwhile
-        for waiting in self._entries:
+        for g, waiting in enumerate(self._entries):
             heapq.heapify(waiting)
+            self._note(g)
         for g in range(len(self._groups)):
             self._push(g)
+
+    def _note(self, g: int) -> None:
+        if self._entries[g]:
+            job = self._jobs[self._entries[g][0].uid][0]
+            self._seniority.note(g, job, self._groups[g].flavors)
 
     def _push(self, g: int) -> None:
         if self._entries[g]:
@@ -184,32 +188,13 @@ class Queue:
         path = self._shares.path(tenant, flavors)
         priority = first.priority - self._fair(tenant)
         job = self._jobs[first.uid][0]
-        overdue = self._overdue(job)
-        if overdue and self._is_behind(job, flavors):
-            self._held_back.add(g)
-            overdue = False
+        overdue = self._overdue(job) and not self._seniority.holds_back(g)
         rank = _rank(job, overdue=overdue)
         return Head(rank, path, priority, first.submitted_s, first.uid, g)
 
-    def _is_behind(self, job: JobSpec, flavors: tuple[str, ...]) -> bool:
-        """Return whether a higher class of the job's tenant waits for one of the same flavors."""
-        for g in self._of_tenant.get(job.tenant, ()):
-            waiting = self._entries[g]
-            if waiting and self._jobs[waiting[0].uid][0].priority > job.priority:
-                others = self._groups[g].flavors
-                if others == flavors or not set(others).isdisjoint(flavors):
-                    return True
-        return False
-
-    def _let_pass(self, tenant: str) -> None:
-        """Put heads of a tenant where they belong that no higher class of it holds back now."""
-        passed = {
-            g
-            for g in self._held_back.intersection(self._of_tenant[tenant])
-            if not self._is_behind(self._jobs[self._entries[g][0].uid][0], self._groups[g].flavors)
-        }
+    def _let_pass(self, passed: set[int]) -> None:
+        """Put heads where they belong that no higher class of their tenant holds back any more."""
         if passed:
-            self._held_back -= passed
             self._heads = [head for head in self._heads if head.group not in passed]
             heapq.heapify(self._heads)
             for g in sorted(passed):
@@ -231,7 +216,7 @@ class Queue:
             return False
         path = self._shares.path(job.tenant, usable)
         priority = -sum(parts.values()) - self._fair(job.tenant)
-        overdue = self._overdue(job) and not self._is_behind(job, usable)
+        overdue = self._overdue(job) and not self._seniority.is_behind(job, usable)
         key = (_rank(job, overdue=overdue), path, priority, job.submitted_s, job.uid)
         heads = self._heads[:1] + ([self._head(self._turn)] if waiting else [])
         return all(key < head[:5] for head in heads)
@@ -246,11 +231,11 @@ class Queue:
                 continue
             heapq.heappop(self._heads)
             heapq.heappop(self._entries[g])
-            self._held_back.discard(g)
+            self._seniority.had_turn(g)
+            self._note(g)
             self._turn = g
             position += 1
             job, parts = self._jobs[head.uid]
             yield Ranked(job, position, {**parts, "fair_share": self._fair(job.tenant)})
             self._push(g)  # after the caller has booked what this job got
-            if self._held_back:
-                self._let_pass(job.tenant)
+            self._let_pass(set(self._seniority.freed(job, self._groups[g].flavors)))
