@@ -20,7 +20,7 @@ from scheduler.core.policy import Policy, PriorityWeights
 from scheduler.core.reasons import Pending
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.holdings import by_limit
-from scheduler.decide.preemption import asks_from_s, overdue_from_s
+from scheduler.decide.preemption import asks_from_s
 from scheduler.decide.preemption.growth import grows_from_s, may_grow
 from scheduler.decide.remedies import LASTING_S
 from scheduler.decide.session import Session, allows_any
@@ -129,7 +129,7 @@ def _of_jobs(session: Session) -> Iterator[float]:
     for job in session.snapshot.pending:
         soon = [job.not_before_s, *(job.submitted_s + s for s in (0.0, age_max_s, after_s))]
         if evicts:
-            soon += [asks_from_s(job, policy), overdue_from_s(job, policy)]
+            soon.append(asks_from_s(job, policy))
         yield from (moment for moment in soon if moment > session.now_s)
     for held in session.snapshot.running if evicts and session.snapshot.pending else ():
         spared_s = held.started_s + policy.min_runtime_s

@@ -2,10 +2,11 @@
 
 Order of criteria:
 0. Jobs that room is being made for (`JobSpec.promised_s`), so that nobody else takes it; then those
-   that are overdue: their tenant owns what they ask for, and they have waited for so long that
-   whoever holds it has run for the least time. Else its department's standing, or what is reserved
-   for others, could keep from a tenant what is its own. That is towards other tenants: behind a
-   higher class of its own tenant that may use one of the same flavors, a job is not overdue.
+   that are overdue: their tenant owns what they ask for, and they have waited for the delay after
+   which it may be claimed back. Else others whom its department's standing puts before it could
+   take what was to be claimed, and be spared for the least run time. That is towards other tenants:
+   behind a higher class of its own tenant that may use one of the same flavors, a job is not
+   overdue.
 1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
    before one that must borrow, and of two that borrow the one of smaller dominant share.
 2. Priority class (its weight is raised until no other factor can overturn it), then the sum of

@@ -20,7 +20,7 @@ from scheduler.decide.feasibility import ANY
 from scheduler.decide.later import fit_later
 from scheduler.decide.ordering import Queue, Ranked, Scale, scale_of, static_parts
 from scheduler.decide.placement import Fit
-from scheduler.decide.preemption import Outlook, Preemption, overdue_from_s
+from scheduler.decide.preemption import Outlook, Preemption, asks_from_s
 from scheduler.decide.preemption.growth import grow
 from scheduler.decide.quota import Charge
 from scheduler.decide.session import Session
@@ -89,9 +89,9 @@ class Turns:
         return static_parts(job, policy.order, scale, now_s=self.now_s, qos=policy.qos)
 
     def _is_overdue(self, job: JobSpec) -> bool:
-        """Return whether a job has waited too long for what its tenant owns and may claim back."""
+        """Return whether a job has waited long enough to claim back what its tenant owns."""
         limits = self.policy.preemption
-        late = limits.by_reclaim and overdue_from_s(job, limits) <= self.now_s
+        late = limits.by_reclaim and asks_from_s(job, limits) <= self.now_s
         return late and self._owns(job)
 
     def _goes_first(self, job: JobSpec) -> bool:

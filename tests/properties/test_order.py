@@ -10,7 +10,7 @@ from scheduler.core.policy import Policy
 from scheduler.core.snapshot import JobSpec, Snapshot
 from scheduler.decide.cycle import decide
 from scheduler.decide.fairness.dominant import Path
-from scheduler.decide.preemption import overdue_from_s
+from scheduler.decide.preemption import asks_from_s
 from scheduler.decide.turns import Turns
 from tests.builders import NOW_S, with_pending
 from tests.properties.worlds import worlds
@@ -79,7 +79,7 @@ def test_a_lower_class_comes_before_a_higher_one_only_where_that_one_must_borrow
     for ranked in turns.queue():
         job = left.pop(ranked.job.uid)
         higher = [other for other in left.values() if other.priority > job.priority]
-        overdue = overdue_from_s(job, RULES.preemption) <= NOW_S
+        overdue = asks_from_s(job, RULES.preemption) <= NOW_S
         for other in higher:
             own = job.tenant == other.tenant and usable(job) & usable(other)
             assert (overdue and not own) or standing(job) < standing(other)

@@ -34,7 +34,7 @@ from scheduler.decide.preemption.search import Effort, cheapest_room
 from scheduler.decide.quota import UNLIMITED, Charge
 from scheduler.decide.session import Session, allows_any
 
-__all__ = ["Outlook", "Preemption", "asks_from_s", "overdue_from_s"]
+__all__ = ["Outlook", "Preemption", "asks_from_s"]
 
 MOST_ROOMS = 8
 """Room is made for so many jobs a cycle, so that a cycle stays short and what it does visible."""
@@ -231,14 +231,6 @@ class Preemption:
 def asks_from_s(job: JobSpec, policy: PreemptionPolicy) -> float:
     """Return from when on a job may ask that somebody is evicted for it, epoch seconds."""
     return max(job.submitted_s, job.not_before_s, job.promised_s) + policy.delay_s
-
-
-def overdue_from_s(job: JobSpec, policy: PreemptionPolicy) -> float:
-    """Return from when on a job has waited too long for what is its tenant's, epoch seconds.
-
-    Then nobody is spared any longer who had just started when it could first ask.
-    """
-    return asks_from_s(job, policy) + policy.min_runtime_s
 
 
 def _in_numbers(room: Room) -> dict[str, object]:

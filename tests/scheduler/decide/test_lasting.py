@@ -68,11 +68,6 @@ SHORTER = {
         replace(POLICY, preemption=PreemptionPolicy(delay_s=50.0)),
         30.0,
     ),
-    "a job is overdue": (
-        full(submitted_s=NOW_S - 20),
-        replace(POLICY, preemption=PreemptionPolicy(delay_s=10.0, min_runtime_s=40.0)),
-        30.0,
-    ),
     "a running job may be evicted": (
         full(submitted_s=NOW_S - 300),
         replace(POLICY, preemption=PreemptionPolicy(min_runtime_s=40.0)),

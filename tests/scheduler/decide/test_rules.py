@@ -70,7 +70,10 @@ def test_a_policy_may_do_without_advice_and_expected_starts_and_decides_the_same
 
 
 def test_what_a_tenant_owns_is_had_back_however_far_back_its_job_stands() -> None:
-    """a owns 2 and b holds all 4. With a depth of 1 only d's job is planned for, ten minutes on."""
+    """a owns 2 and b holds all 4. With a depth of 1 only the job ahead is planned for.
+
+    That is of a higher class, and asks for more than a owns.
+    """
     owners = {"a": 2, "b": 2, "d": 1}
     tenants = [tenant("all", a100=0)]
     tenants += [tenant(slug, under="all", a100=owned) for slug, owned in owners.items()]
@@ -79,7 +82,7 @@ def test_what_a_tenant_owns_is_had_back_however_far_back_its_job_stands() -> Non
         for i in range(4)
     ]
     waiting = [
-        job("ahead", tenant="d", devices=4, submitted_s=NOW_S - 1000, priority=1),
+        job("ahead", tenant="a", devices=4, submitted_s=NOW_S - 1000, priority=1),
         job("mine", tenant="a", devices=2, submitted_s=NOW_S - 600, limit_s=400),
     ]
     snapshot = world(FleetBuilder().node("n1", devices=4), waiting, running=held, tenants=tenants)

@@ -192,9 +192,9 @@ def test_who_gave_surplus_does_not_take_it_back() -> None:
 
 NOBODY_RECLAIMS = replace(BOTH, preemption=PreemptionPolicy(by_reclaim=False))
 OVERDUE: dict[str, tuple[float, Policy, str]] = {
-    "not a second before": (659, RECLAIM, "b"),
-    "then it is overdue": (660, RECLAIM, "a"),
-    "not where nobody may claim anything back": (660, NOBODY_RECLAIMS, "b"),
+    "not a second before": (59, RECLAIM, "b"),
+    "then it is overdue": (60, RECLAIM, "a"),
+    "not where nobody may claim anything back": (60, NOBODY_RECLAIMS, "b"),
 }
 
 
@@ -204,7 +204,7 @@ def test_who_waits_too_long_for_what_it_owns_goes_first(
 ) -> None:
     """x2 holds all eight, so that department x stands behind y; a is of x1, that owns four.
 
-    Too long are the delay of 60 s and the least run time of 600 s.
+    Too long is the delay of 60 s, after which what a tenant owns is claimed back.
     """
     tenants = [tenant("all", a100=0)]
     for slug in ("x", "y"):
