@@ -155,8 +155,8 @@ class Allowance:
         return any(self._owns(job, flavor) for flavor in flavors)
 
     def _owns(self, job: JobSpec, flavor: int) -> bool:
-        main = self._charges(job, flavor, job.replicas_min)[-1].flavor
-        return main in self._tree.flavors and not self._borrows(job, flavor)
+        charges = self._charges(job, flavor, job.replicas_min)
+        return charges[-1].flavor in self._tree.flavors and not self._borrows(job.tenant, charges)
 
     def own_replicas(self, job: JobSpec, flavor: int) -> int:
         """Return how many replicas the tenant would own, those below it left aside.
@@ -179,14 +179,17 @@ class Allowance:
         """
         if job.flavors or len(flavors) == 1:
             return flavors
-        return sorted(flavors, key=lambda flavor: self._borrows(job, flavor))
+        return sorted(flavors, key=lambda flavor: self._would_borrow(job, flavor))
 
-    def _borrows(self, job: JobSpec, flavor: int) -> bool:
+    def _would_borrow(self, job: JobSpec, flavor: int) -> bool:
+        return self._borrows(job.tenant, self._charges(job, flavor, job.replicas_min))
+
+    def _borrows(self, tenant: str, charges: Sequence[Charge]) -> bool:
         """Return whether the tenant would hold more than it owns, those below it left aside."""
         ledger, limited = self._profile.ledger, self._tree.flavors
         return any(
-            ledger.own(job.tenant, name) + amount > self.nominal(job.tenant, name)
-            for name, amount in self._charges(job, flavor, job.replicas_min)
+            ledger.own(tenant, name) + amount > self.nominal(tenant, name)
+            for name, amount in charges
             if name in limited
         )
 

@@ -215,7 +215,7 @@ def remember(cache: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int = MO
 
 
 def _part(free: Free, nodes: Nodes) -> Free:
-    return Free(*(table[nodes] for table in free))
+    return Free._make([table[nodes] for table in free])
 
 
 def _indices(nodes: Nodes) -> IntArray:

@@ -6,7 +6,7 @@ is one row and a change of one node costs one row.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 from typing import NamedTuple, TypeAlias
 
@@ -335,8 +335,13 @@ class Filter:
 
 def sum_devices(table: IntArray) -> IntArray:
     """Return (nodes,) sums of a (nodes, width) table; `sum` is slow along a short axis."""
-    sums: IntArray = table @ np.ones(table.shape[1], dtype=np.int64)
+    sums: IntArray = table @ _ones(table.shape[1])
     return sums
+
+
+@cache
+def _ones(count: int) -> IntArray:
+    return np.ones(count, dtype=np.int64)
 
 
 def _memory_each(shape: ReplicaShape, memory: IntArray) -> IntArray:

@@ -153,7 +153,7 @@ class Queue:
         ranked: Sequence[tuple[JobSpec, Mapping[str, float], tuple[str, ...]]],
         shares: FairShares,
         fair_weight: float,
-        flavors: Sequence[str],
+        flavors: tuple[str, ...],
         overdue: Callable[[JobSpec], bool] = lambda _: False,
     ) -> None:
         self._shares, self._fair_weight, self._flavors = shares, fair_weight, flavors
@@ -168,6 +168,7 @@ class Queue:
         self._seniority = Seniority()
         self._heads: list[Head] = []
         self._turn = 0  # whose job has its turn; that group has no head meanwhile
+        self._fresh: set[int] = set()  # groups whose heads are as of now
         for g, waiting in enumerate(self._entries):
             heapq.heapify(waiting)
             self._note(g)
@@ -182,6 +183,7 @@ class Queue:
     def _push(self, g: int) -> None:
         if self._entries[g]:
             heapq.heappush(self._heads, self._head(g))
+            self._fresh.add(g)
 
     def _head(self, g: int) -> Head:
         tenant, flavors, _ = self._groups[g]
@@ -224,13 +226,14 @@ class Queue:
 
     def __iter__(self) -> Iterator[Ranked]:
         position = 0
+        self._fresh.clear()
         while self._heads:
             g = self._heads[0].group
-            head = self._head(g)
-            if head > self._heads[0]:  # its tenant has got something since
-                heapq.heapreplace(self._heads, head)
+            if g not in self._fresh:
+                heapq.heapreplace(self._heads, self._head(g))  # its tenant may have got something
+                self._fresh.add(g)
                 continue
-            heapq.heappop(self._heads)
+            head = heapq.heappop(self._heads)
             heapq.heappop(self._entries[g])
             self._seniority.had_turn(g)
             self._note(g)
@@ -238,5 +241,6 @@ class Queue:
             position += 1
             job, parts = self._jobs[head.uid]
             yield Ranked(job, position, {**parts, "fair_share": self._fair(job.tenant)})
+            self._fresh.clear()
             self._push(g)  # after the caller has booked what this job got
             self._let_pass(set(self._seniority.freed(job, self._groups[g].flavors)))

@@ -228,5 +228,6 @@ class QuotaLedger:
         f = self.tree.flavors.get(flavor)
         if f is None:
             return 0
-        n, usage, local = self.tree.index[tenant], self.usage[0, f], self.tree.trees[f].local
-        return int(usage[n]) - sum(max(0, int(usage[m]) - local[m]) for m in self.tree.children[n])
+        n, used, local = self.tree.index[tenant], self.usage.item, self.tree.trees[f].local
+        below = (max(0, used(0, f, m) - local[m]) for m in self.tree.children[n])
+        return used(0, f, n) - sum(below)

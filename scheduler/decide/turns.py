@@ -80,7 +80,7 @@ class Turns:
             for job in (self.candidates if jobs is None else jobs)
         ]
         fair_weight = self.policy.order.fair_share
-        queue = Queue(ranked, self.shares, fair_weight, sorted(capacity), self._is_overdue)
+        queue = Queue(ranked, self.shares, fair_weight, tuple(sorted(capacity)), self._is_overdue)
         self._whole_queue = (queue, scale) if jobs is None else None
         return iter(queue)
 

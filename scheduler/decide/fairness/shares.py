@@ -9,7 +9,7 @@ F = 2 ** (-usage / share).
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from scheduler.core.plan import FairShareRow
 from scheduler.core.snapshot import TenantNode
@@ -58,6 +58,7 @@ class FairShares:
         self._fair: dict[tuple[str, str], int] = {}
         self._part: dict[tuple[str, str], int] = {}
         self._part_frac = dict.fromkeys(self._tenants, 0.0)
+        self._factors: dict[str, dict[tuple[str, ...], float]] = {}  # until the tenant gets more
         whole = _subtree_usage(tenants, usage)
         for flavor, total in sorted(capacity.items()):
             asked = {t.slug: requested.get((t.slug, flavor), 0) for t in tenants}
@@ -148,13 +149,14 @@ class FairShares:
         for charge in charges:
             key = (tenant, charge.flavor)
             self._allocated[key] = self._allocated.get(key, 0) + charge.amount
+        self._factors.pop(tenant, None)
         self.dominant.allocate(tenant, charges)
 
     def path(self, tenant: str, flavors: tuple[str, ...]) -> Path:
         """Return the tenant's standing as a borrower; see `DominantShares.path`."""
         return self.dominant.path(tenant, flavors)
 
-    def factor(self, tenant: str, flavors: Iterable[str]) -> float:
+    def factor(self, tenant: str, flavors: tuple[str, ...]) -> float:
         """Return the fair-share factor in 0..1.
 
         1 holds and held nothing, 1/2 holds its part and has had it all along. Present and past
@@ -164,13 +166,17 @@ class FairShares:
             tenant: slug.
             flavors: what counts; the worst standing among them decides.
         """
-        now = 0.0
-        for flavor in flavors:
-            held = self._allocated.get((tenant, flavor), 0)
-            if held > 0:
-                part = self.part(tenant, flavor)
-                now = max(now, held / part if part else math.inf)
-        return float(2.0 ** -min((now + self.past(tenant)) / 2, LEAST_FACTOR_AT))
+        known = self._factors.setdefault(tenant, {})
+        if flavors not in known:
+            now = max((self._held_frac(tenant, flavor) for flavor in flavors), default=0.0)
+            known[flavors] = 2.0 ** -min((now + self.past(tenant)) / 2, LEAST_FACTOR_AT)
+        return known[flavors]
+
+    def _held_frac(self, tenant: str, flavor: str) -> float:
+        """Return what a tenant holds against its part; infinite where it has none."""
+        held = self._allocated.get((tenant, flavor), 0)
+        part = self.part(tenant, flavor)
+        return 0.0 if held <= 0 else held / part if part else math.inf
 
     def rows(self) -> tuple[FairShareRow, ...]:
         """Return one row per tenant and flavor that it owns, holds or asks for."""

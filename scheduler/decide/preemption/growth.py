@@ -60,7 +60,7 @@ def grow(
         return []
     later = sorted(backing_off, key=lambda job: (job.not_before_s, job.submitted_s, job.uid))
     contested = Contested(session, candidates, [*waiting, *later])
-    flavors = sorted(session.flavor_of)
+    flavors = tuple(sorted(session.flavor_of))
 
     def order(job: RunningJob) -> tuple[int, float, float, str]:
         standing = shares.factor(job.spec.tenant, flavors)

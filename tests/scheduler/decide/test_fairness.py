@@ -148,17 +148,17 @@ def test_the_part_is_the_share_if_everybody_asked_for_everything(shares: FairSha
 
 def test_the_factor_halves_with_each_part_held_and_had(shares: FairShares) -> None:
     """a holds 2 of its 6: 2 ** -(2 / 6 / 2). Past use of 6 of 8 devices is its part as well."""
-    assert shares.factor("c", ["gpu"]) == 1.0
-    assert shares.factor("a", ["gpu"]) == pytest.approx(2 ** (-2 / 6 / 2))
+    assert shares.factor("c", ("gpu",)) == 1.0
+    assert shares.factor("a", ("gpu",)) == pytest.approx(2 ** (-2 / 6 / 2))
     used = FairShares(LAB, {"gpu": 8000}, {("a", "gpu"): 6000}, {}, {"a": 6 / 8})
     assert used.past("a") == pytest.approx(1.0)
-    assert used.factor("a", ["gpu"]) == pytest.approx(0.5)
+    assert used.factor("a", ("gpu",)) == pytest.approx(0.5)
 
 
 def test_holding_something_without_a_fair_share_is_the_worst_standing() -> None:
     held = {("a", "gpu"): 1000}
     shares = FairShares([tenant("a", weight=0)], {"gpu": 8000}, held, held, {})
-    assert shares.factor("a", ["gpu"]) == pytest.approx(0.0, abs=1e-12)
+    assert shares.factor("a", ("gpu",)) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_rows_show_entitled_fair_allocated_and_requested(shares: FairShares) -> None:

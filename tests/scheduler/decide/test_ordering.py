@@ -106,7 +106,7 @@ def make(jobs: Sequence[JobSpec], shares: FairShares) -> Queue:
         (j, static_parts(j, WEIGHTS, scale, now_s=NOW_S), ("gpu",) if j.shape.devices else ())
         for j in jobs
     ]
-    return Queue(parts, shares, WEIGHTS.fair_share, ["gpu"])
+    return Queue(parts, shares, WEIGHTS.fair_share, ("gpu",))
 
 
 def queue(jobs: Sequence[JobSpec]) -> Iterator[str]:
