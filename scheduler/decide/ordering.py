@@ -6,7 +6,7 @@ Order of criteria:
    which it may be claimed back. Else others whom its department's standing puts before it could
    take what was to be claimed, and be spared for the least run time. That is towards other tenants:
    behind a higher class of its own tenant that may use one of the same flavors, a job is not
-   overdue.
+   overdue. Of a tenant's jobs for the same flavors only the first can be.
 1. Standing as a borrower, at the closest common ancestor: a tenant with room within its quota goes
    before one that must borrow, and of two that borrow the one of smaller dominant share.
 2. Priority class (its weight is raised until no other factor can overturn it), then the sum of
