@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -85,5 +84,5 @@ def percent_text(fraction: Any) -> str:
 
 
 def moment_text(at_s: float) -> str:
-    """Return a moment in the viewer's zone."""
-    return date_format(localtime(datetime.fromtimestamp(at_s, UTC)), "SHORT_DATETIME_FORMAT")
+    """Return `2026-03-01 14:20 UTC`, in the site's zone: a sentence can't follow a browser's."""
+    return localtime(datetime.fromtimestamp(at_s, UTC)).strftime("%Y-%m-%d %H:%M %Z")

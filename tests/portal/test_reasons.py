@@ -4,6 +4,7 @@ import re
 from inspect import getsource
 
 import pytest
+from django.utils import timezone
 
 from portal import reasons
 from portal.reasons.clashes import LIMITS, WISHES
@@ -306,6 +307,15 @@ def test_a_remedy_says_whether_the_job_would_start_at_once() -> None:
         {"code": "ask_for_quota", "params": {"missing_milli": {"a100": 1500}}}
     )
     assert later == "Ask for 1.5 × a100 more quota."
+
+
+@pytest.mark.parametrize(("zone", "said"), [("UTC", "14:20 UTC"), ("Asia/Shanghai", "22:20 CST")])
+def test_a_planned_start_is_said_with_its_zone(zone: str, said: str) -> None:
+    remedy = {"code": "later", "params": {"start_s": 1796307653.9, "starts_now": False}}
+    with timezone.override(zone):
+        assert reasons.remedy_sentence(remedy) == (
+            f"Leave it as it is: planned to start by 2026-12-03 {said}."
+        )
 
 
 @pytest.mark.parametrize(
