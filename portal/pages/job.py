@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from portal import reasons
 from portal.flavor_names import flavor_label
 from portal.pages import clock
+from portal.pages.forms.request import wishes
 from portal.pages.job_charts import job_figure
 from portal.pages.signed_in import SignedInRequest, job_or_404, refused
 from portal.pages.waiting import priority_rows, waiting
@@ -63,6 +64,7 @@ def job_detail(request: SignedInRequest, uid: UUID) -> HttpResponse:
         "log_url": reverse("api:job-log", kwargs={"uid": job.pk}),
         "figure": job_figure(job, placements[0] if placements else None, now=now),
         "flavor_names": [flavor_label(flavor) for flavor in job.flavors],
+        "wishes": wishes(job),
     }
     return render(request, "pages/job.html", context)
 

@@ -308,6 +308,34 @@ def as_typed(job: Job) -> dict[str, Any]:
     }
 
 
+WISHES = (
+    "replicas_min",
+    "gpu_memory_mib",
+    "required_topology",
+    "preferred_topology",
+    "placement_wish",
+    "anti_affinity",
+    "tolerations",
+    "job_class",
+    "interference",
+    "min_throughput",
+    "max_latency_ms",
+    "checkpoint_interval_s",
+)
+"""Fields that few people fill in, in the order in which a job's page shows them."""
+
+
+def wishes(job: Job) -> list[tuple[str, str]]:
+    """Return (label, value) of the wishes that a job has, in the words of the form."""
+    typed, fields = as_typed(job), JobRequestForm.base_fields
+    said = typed | {
+        "required_topology": job.get_required_topology_display(),
+        "preferred_topology": job.get_preferred_topology_display(),
+        "placement_wish": job.get_placement_wish_display(),
+    }
+    return [(str(fields[name].label), said[name]) for name in WISHES if said[name]]
+
+
 def memory_as_typed(mib: int) -> str:
     """Return `16GiB` where that is exact, else `1500MiB`."""
     gib, rest = divmod(mib, 1024)

@@ -32,6 +32,33 @@ def test_a_waiting_job_says_why_what_helps_and_when(ada: Client, world: World) -
     assert "<dd>3</dd>" in page
 
 
+def test_a_job_shows_what_it_wishes_besides_its_size_and_nothing_else(
+    ada: Client, world: World
+) -> None:
+    path = f"/jobs/{world.job.pk}/"
+    assert "Fewest replicas" not in text_of(ada.get(path))
+    Job.objects.filter(pk=world.job.pk).update(
+        replicas_min=2,
+        replicas_max=8,
+        required_topology="rack",
+        placement_wish="spread",
+        tolerations=["spot", "maintenance"],
+        anti_affinity="<b>mine</b>",
+        checkpoint_interval_s=5400,
+    )
+    page = text_of(ada.get(path))
+    for label, value in (
+        ("Fewest replicas", "2"),
+        ("All replicas in", "one rack"),
+        ("Placement", "spread over nodes"),
+        ("Tolerated taints", "spot, maintenance"),
+        ("Never on a node with", "&lt;b&gt;mine&lt;/b&gt;"),
+        ("Checkpoint every", "1h30m"),
+    ):
+        assert f'<dt>{label}</dt><dd class="k-break">{value}</dd>' in page
+    assert "Interference class" not in page
+
+
 def test_a_job_shows_its_last_checkpoint_until_it_is_over(ada: Client, world: World) -> None:
     saved_at = NOW - timedelta(minutes=3)
     for attempt, at in ((1, saved_at), (2, None)):  # the second one has saved nothing yet
