@@ -199,7 +199,8 @@ def free_evidence(
         }
     evidence: dict[str, object] = {"asked": asked(job), "free": numbers}
     evidence["replicas_that_fit"] = replicas
-    return evidence | _wish_evidence(session, job, flavors)
+    enough = replicas >= job.replicas_min
+    return evidence if enough else evidence | _wish_evidence(session, job, flavors)
 
 
 def _wish_evidence(session: Session, job: JobSpec, flavors: Sequence[int]) -> dict[str, object]:

@@ -59,6 +59,17 @@ def test_two_of_a_group_go_to_two_nodes_and_a_third_waits(policy: Policy) -> Non
     assert waits.expected_start_p90_s == NOW_S + 3600  # when the first two have ended
 
 
+def test_a_group_is_no_reason_where_the_job_would_fit_but_for_who_is_ahead() -> None:
+    """Node 0 is wanted whole once its job has ended; a job of an hour would be in the way."""
+    held = [running(job("r", devices=2, limit_s=600), 0, (0, 1))]
+    queue = [job("a", devices=4, priority=1), web("b", limit_s=3600)]
+    plan = plan_of(1, queue, held, devices=4)
+    (waits,) = [one for one in plan.pending if one.uid == "b"]
+    assert waits.code == "reserved"
+    assert waits.evidence["replicas_that_fit"] == 2
+    assert "anti_affinity" not in waits.evidence
+
+
 def test_who_waits_for_its_group_is_told_that_sharing_a_node_starts_it() -> None:
     held = [running(web("old"), 0, (0,))]
     (waits,) = plan_of(1, [web("a")], held).pending
