@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 
 venv=.venv
 case "$1" in
-    run) files="requirements.txt" ;;
-    test) files="requirements.txt requirements-dev.txt" ;;
+    run) files="constraints.txt requirements.txt" ;;
+    test) files="constraints.txt requirements.txt requirements-dev.txt" ;;
     *) echo "usage: $0 run|test" >&2; exit 2 ;;
 esac
 
@@ -64,6 +64,7 @@ if [ ! -x "$venv/bin/pip" ]; then
 fi
 echo "kilter: installing packages for make $1 into .venv; the first time takes a minute or two"
 for file in $files; do last=$file; done
-"$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check -r "$last" ||
+"$venv/bin/python" -m pip install --quiet --no-input --disable-pip-version-check \
+    -c constraints.txt -r "$last" ||
     fail "the packages of $last could not be installed (see above): is the package index reachable?"
 echo "$wanted" > "$stamp"

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.slow
 def project(tmp_path: Path) -> Path:
     (tmp_path / "scripts").mkdir()
     shutil.copy(SCRIPT, tmp_path / "scripts")
+    (tmp_path / "constraints.txt").write_text("# nothing\n")
     (tmp_path / "requirements.txt").write_text("# nothing\n")
     (tmp_path / "requirements-dev.txt").write_text("-r requirements.txt\n")
     return tmp_path
@@ -31,12 +32,15 @@ def install(project: Path, what: str = "run", **more: str) -> "subprocess.Comple
     )
 
 
-def test_packages_are_installed_once_and_again_when_the_list_changes(project: Path) -> None:
+@pytest.mark.parametrize("changed", ["requirements.txt", "constraints.txt"])
+def test_packages_are_installed_once_and_again_when_a_list_changes(
+    project: Path, changed: str
+) -> None:
     first = install(project)
     assert first.returncode == 0, first.stderr
     assert "installing packages" in first.stdout
     assert install(project).stdout == ""
-    (project / "requirements.txt").write_text("# still nothing\n")
+    (project / changed).write_text("# still nothing\n")
     assert "installing packages" in install(project).stdout
     assert "for make test" in install(project, "test").stdout
 
