@@ -13,6 +13,9 @@ SCRATCH := $(CURDIR)/$(VENV)/check-data
 PURE := $(wildcard $(addprefix tests/,scheduler/core scheduler/decide scheduler/simulate \
 	telemetry/forecast telemetry/sense properties golden))
 
+# The pure tests share nothing, and the properties among them think for minutes.
+PARALLEL := -n logical --maxprocesses 4 --dist worksteal
+
 export PYTHON
 .DEFAULT_GOAL := help
 .PHONY: help run test check lint words clean installed tools
@@ -47,7 +50,7 @@ words: tools
 test: tools
 	@sh scripts/chromium.sh
 	@$(MAKE) --no-print-directory check
-	$(BIN)/python -m pytest -m "not e2e" $(PURE)
+	$(BIN)/python -m pytest -m "not e2e" $(PARALLEL) $(PURE)
 	$(BIN)/python -m pytest -m "not e2e" $(addprefix --ignore=,$(PURE))
 	KILTER_CHROMIUM="$$(sh scripts/chromium.sh)" $(BIN)/python -m pytest -m e2e tests/e2e
 
