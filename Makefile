@@ -13,7 +13,7 @@ SCRATCH := $(CURDIR)/$(VENV)/check-data
 PURE := $(wildcard $(addprefix tests/,scheduler/core scheduler/decide scheduler/simulate \
 	telemetry/forecast telemetry/sense properties golden))
 
-# The pure tests share nothing, and the properties among them think for minutes.
+# Of these tests the properties think for minutes; the few that want a database get one a process.
 PARALLEL := -n logical --maxprocesses 4 --dist worksteal
 
 export PYTHON

@@ -179,10 +179,10 @@ class Allowance:
         """
         if job.flavors or len(flavors) == 1:
             return flavors
-        return sorted(flavors, key=lambda flavor: self._would_borrow(job, flavor))
-
-    def _would_borrow(self, job: JobSpec, flavor: int) -> bool:
-        return self._borrows(job.tenant, self._charges(job, flavor, job.replicas_min))
+        least = job.replicas_min
+        return sorted(
+            flavors, key=lambda flavor: self._borrows(job.tenant, self._charges(job, flavor, least))
+        )
 
     def _borrows(self, tenant: str, charges: Sequence[Charge]) -> bool:
         """Return whether the tenant would hold more than it owns, those below it left aside."""

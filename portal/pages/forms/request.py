@@ -58,6 +58,23 @@ def _wish(label: Any, choices: Choices, help_text: Any = "") -> OpenChoiceField:
     )
 
 
+WISHES = (
+    "replicas_min",
+    "gpu_memory_mib",
+    "required_topology",
+    "preferred_topology",
+    "placement_wish",
+    "anti_affinity",
+    "tolerations",
+    "job_class",
+    "interference",
+    "min_throughput",
+    "max_latency_ms",
+    "checkpoint_interval_s",
+)
+"""Fields that few people fill in: folded in the form, and in this order on a job's page."""
+
+
 class JobRequestForm(forms.Form):
     """What a person types to ask for compute; amounts are text, such as 16GiB or 4h."""
 
@@ -237,6 +254,11 @@ class JobRequestForm(forms.Form):
         """Return the keys, in their order."""
         return [key for key in self.cleaned_data["tolerations"].replace(",", " ").split() if key]
 
+    @property
+    def wish_is_refused(self) -> bool:
+        """Return whether one of the folded fields has an error to show."""
+        return any(name in self.errors for name in WISHES)
+
     def asked(self) -> dict[str, Any]:
         """Return the fields as `scheduler.submission` takes them; the form was cleaned before."""
         return {name: value for name, value in self.cleaned_data.items() if name in self.fields}
@@ -306,23 +328,6 @@ def as_typed(job: Job) -> dict[str, Any]:
         "interference": job.interference,
         "anti_affinity": job.anti_affinity,
     }
-
-
-WISHES = (
-    "replicas_min",
-    "gpu_memory_mib",
-    "required_topology",
-    "preferred_topology",
-    "placement_wish",
-    "anti_affinity",
-    "tolerations",
-    "job_class",
-    "interference",
-    "min_throughput",
-    "max_latency_ms",
-    "checkpoint_interval_s",
-)
-"""Fields that few people fill in, in the order in which a job's page shows them."""
 
 
 def wishes(job: Job) -> list[tuple[str, str]]:

@@ -123,6 +123,6 @@ def test_a_watch_without_a_clock_counts_the_limits_it_gave() -> None:
 
 def test_a_solver_that_is_not_installed_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
-    monkeypatch.setattr(engines, "coin_api", None)
+    monkeypatch.setattr("pulp.PULP_CBC_CMD.pulp_cbc_path", "/nonexistent/cbc")
     assert not engines.available("cbc")
     assert engines.available("highs")

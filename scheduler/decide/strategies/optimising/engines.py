@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pulp
-from pulp.apis import coin_api
 
 FloatArray: TypeAlias = npt.NDArray[np.float64]
 
@@ -106,13 +105,11 @@ class Highs:
         info = engine.getInfo()
         if info.primal_solution_status != FEASIBLE_POINT:
             return None
-        program = engine.getLp()
-        sign = 1.0 if "Maximize" in str(program.sense_) else -1.0  # PuLP 3 hands the negative
-        offset = float(program.offset_)
-        bound = sign * (float(info.mip_dual_bound) - offset)
+        offset = float(engine.getLp().offset_)
+        bound = offset - float(info.mip_dual_bound)  # PuLP hands over the negative, as a minimum
         return Found(
             np.array(engine.getSolution().col_value),
-            sign * (float(info.objective_function_value) - offset),
+            offset - float(info.objective_function_value),
             bound if math.isfinite(bound) else math.inf,
         )
 
@@ -162,11 +159,8 @@ _CBC_FOUND = (pulp.LpSolutionOptimal, pulp.LpSolutionIntegerFeasible)
 
 def cbc_path() -> str | None:
     """Return where CBC is: on the path, else the one that PuLP ships for some platforms."""
-    found = shutil.which("cbc")
-    if found is None:
-        shipped = getattr(getattr(coin_api, "PULP_CBC_CMD", None), "pulp_cbc_path", "")
-        found = str(shipped) if shipped and Path(shipped).is_file() else None
-    return found
+    shipped = pulp.PULP_CBC_CMD.pulp_cbc_path
+    return shutil.which("cbc") or (shipped if Path(shipped).is_file() else None)
 
 
 ENGINES: Mapping[str, Callable[[Any, Sequence[Any], int], Engine]] = {"highs": Highs, "cbc": Cbc}
