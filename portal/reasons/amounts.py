@@ -1,7 +1,6 @@
 """Amounts in people's units, as sentences need them."""
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from django.utils.timezone import localtime
@@ -10,6 +9,7 @@ from django.utils.translation import ngettext
 
 from portal.flavor_names import flavor_label
 from scheduler.core.resources import CPU_FLAVOR, WHOLE_MILLI
+from scheduler.services.stored import stored_time
 from telemetry import units
 
 KILO = 1000.0
@@ -84,5 +84,9 @@ def percent_text(fraction: Any) -> str:
 
 
 def moment_text(at_s: float) -> str:
-    """Return `2026-03-01 14:20 UTC`, in the site's zone: a sentence can't follow a browser's."""
-    return localtime(datetime.fromtimestamp(at_s, UTC)).strftime("%Y-%m-%d %H:%M %Z")
+    """Return `2026-03-01 14:20 UTC`, in the site's zone: a sentence can't follow a browser's.
+
+    "" where the time is absurd.
+    """
+    at = stored_time(at_s)
+    return localtime(at).strftime("%Y-%m-%d %H:%M %Z") if at else ""

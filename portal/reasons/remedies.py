@@ -18,6 +18,12 @@ from scheduler.choices import TopologyLevel
 from telemetry import units
 
 
+def _later(moment: str) -> str:
+    if not moment:
+        return _("Leave it as it is: planned for a distant future")
+    return _("Leave it as it is: planned to start by %(time)s") % {"time": moment}
+
+
 def _ask_for_quota(params: Numbers) -> str:
     missing = params.get("missing_milli") or {}
     return _("Ask for %(missing)s more quota") % {
@@ -68,10 +74,7 @@ REMEDIES: dict[str, Sentence] = {
     "drop_anti_affinity": lambda _p: _("Let it share nodes with the others of its group"),
     "share_nodes": lambda _p: _("Spread the replicas, but let some share a node"),
     "preemptible": lambda _p: _("Choose a priority class whose jobs may be evicted"),
-    "later": lambda p: (
-        _("Leave it as it is: planned to start by %(time)s")
-        % {"time": moment_text(float(p.get("start_s", 0)))}
-    ),
+    "later": lambda p: _later(moment_text(float(p.get("start_s", 0)))),
     "shorter_time_limit": lambda p: (
         _("Set the time limit to %(time)s or less")
         % {"time": units.format_duration(float(p.get("time_limit_s", 0)))}

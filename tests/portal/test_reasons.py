@@ -318,6 +318,12 @@ def test_a_planned_start_is_said_with_its_zone(zone: str, said: str) -> None:
         )
 
 
+def test_a_start_that_no_calendar_has_is_still_said() -> None:
+    """Of jobs of the longest limit, 68 years, 120 in a row end after the year 9999."""
+    remedy = {"code": "later", "params": {"start_s": 1e15, "starts_now": False}}
+    assert reasons.remedy_sentence(remedy) == "Leave it as it is: planned for a distant future."
+
+
 @pytest.mark.parametrize(
     ("speed", "said"),
     [
