@@ -46,6 +46,13 @@ def test_a_request_is_queued_with_the_amounts_that_were_typed(ada: Client) -> No
     assert job.owner.username == "ada"
 
 
+@pytest.mark.parametrize("name", ["replicas_min", "min_throughput", "checkpoint_interval_s"])
+def test_the_folded_fields_are_open_where_one_of_them_is_refused(ada: Client, name: str) -> None:
+    folded, unfolded = '<details class="mb-3">', '<details class="mb-3" open>'
+    assert folded in text_of(ada.post("/jobs/new/", FIELDS | {"cpu_milli": "many"}))
+    assert unfolded in text_of(ada.post("/jobs/new/", FIELDS | {name: "many"}))
+
+
 @pytest.mark.parametrize("level", ["link", "nic", "numa", "node", "rack", "block"])
 def test_a_request_says_how_near_its_replicas_are_to_be(ada: Client, level: str) -> None:
     assert f'<option value="{level}">' in text_of(ada.get("/jobs/new/"))
